@@ -1,0 +1,37 @@
+"""Theory, simulation and diagnostics of in-context learning in linear attention.
+
+Names load when they are first used, so that `import iclab` is quick.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from iclab.attention import MergedAttention, SeparateAttention
+    from iclab.problem import Regression
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Regression": "iclab.problem",
+    "MergedAttention": "iclab.attention",
+    "SeparateAttention": "iclab.attention",
+}
+_ROOMS = (
+    "agreement", "attention", "conventions", "figures", "outcomes", "problem", "report",
+    "simulation", "store", "studies", "study", "theory",
+)  # fmt: skip
+
+__all__ = ["MergedAttention", "Regression", "SeparateAttention", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _ROOMS:
+        return importlib.import_module(f"iclab.{name}")
+    raise AttributeError(f"module 'iclab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])

@@ -1,0 +1,155 @@
+"""Multi-head linear attention, as it acts on the query's label.
+
+Tokens are (x, y) pairs and a query (x_q, 0); with M = XXᵀ/N the prediction of a head is aᵀ M B x_q. Only the
+last row of its value matrix, a, and the first D columns of its key-query matrix, B, reach the prediction.
+The restricted model keeps the entries that act on labels in a and on inputs in B; then M shrinks to the
+summary h = (1/N) Σ y x, and the whole layer is one matrix: prediction hᵀ Γ x_q.
+
+Source: zhang2025training, sections 2.3 and 2.4.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import require
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class MergedAttention:
+    """Attention whose key and query are one matrix for each head.
+
+    Restricted: value (H,), key_query (H, D, D). Unrestricted: value (H, D+1), key_query (H, D+1, D); the last
+    entry of a value row, and the first D rows of a key-query matrix, are the restricted ones. Leading axes
+    (time, seed) may stand before both.
+
+    Raises ValueError when the two shapes do not fit each other.
+    """
+
+    value: Float[Array, "*batch head value_entry"]
+    key_query: Float[Array, "*batch head key_entry D"]
+
+    def __post_init__(self) -> None:
+        value, key_query = np.shape(self.value), np.shape(self.key_query)
+        lead = len(key_query) - 2
+        restricted = len(key_query) >= 3 and value == key_query[:lead] and key_query[-2] == key_query[-1]
+        free = (
+            len(key_query) >= 3
+            and value == (*key_query[:lead], key_query[-1] + 1)
+            and key_query[-2] == key_query[-1] + 1
+        )
+        require(
+            restricted or free,
+            "value and key_query must have shapes (H,) and (H, D, D), or (H, D+1) and (H, D+1, D); "
+            f"got {value} and {key_query}.",
+        )
+
+    @property
+    def restricted(self) -> bool:
+        """Whether the layer acts through the summary alone."""
+        return np.shape(self.key_query)[-2] == np.shape(self.key_query)[-1]
+
+    @property
+    def heads(self) -> int:
+        """H."""
+        return np.shape(self.key_query)[-3]
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of entries of an input."""
+        return np.shape(self.key_query)[-1]
+
+    def gamma(self) -> Float[Array, "*batch D D"]:
+        """Γ = Σ v U. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
+        _require_restricted(self.restricted)
+        return np.einsum("...h,...hij->...ij", self.value, self.key_query)
+
+
+@dataclass(frozen=True)
+class SeparateAttention:
+    """Attention with separate keys and queries, R of each for every head.
+
+    Restricted: value (H,), key (H, R, D), query (H, R, D). Unrestricted: value (H, D+1), key (H, R, D+1),
+    query (H, R, D). Leading axes (time, seed) may stand before all three.
+
+    Raises ValueError when the shapes do not fit each other.
+    """
+
+    value: Float[Array, "*batch head value_entry"]
+    key: Float[Array, "*batch head rank key_entry"]
+    query: Float[Array, "*batch head rank D"]
+
+    def __post_init__(self) -> None:
+        value, key, query = np.shape(self.value), np.shape(self.key), np.shape(self.query)
+        lead = len(query) - 2
+        restricted = len(query) >= 3 and value == query[:lead] and key == query
+        free = len(query) >= 3 and value == (*query[:lead], query[-1] + 1) and key == (*query[:-1], query[-1] + 1)
+        require(
+            restricted or free,
+            "value, key and query must have shapes (H,), (H, R, D), (H, R, D), or (H, D+1), (H, R, D+1), (H, R, D); "
+            f"got {value}, {key}, {query}.",
+        )
+
+    @property
+    def restricted(self) -> bool:
+        """Whether the layer acts through the summary alone."""
+        return np.shape(self.key) == np.shape(self.query)
+
+    @property
+    def heads(self) -> int:
+        """H."""
+        return np.shape(self.query)[-3]
+
+    @property
+    def rank(self) -> int:
+        """R, key-query pairs for each head."""
+        return np.shape(self.query)[-2]
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of entries of an input."""
+        return np.shape(self.query)[-1]
+
+    def gamma(self) -> Float[Array, "*batch D D"]:
+        """Γ = Σ v Kᵀ Q. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
+        _require_restricted(self.restricted)
+        return np.einsum("...h,...hri,...hrj->...ij", self.value, self.key, self.query)
+
+
+def _require_restricted(restricted: bool) -> None:
+    require(
+        restricted,
+        "gamma() needs a restricted layer, value of shape (H,); got one with D+1 value entries for each head. "
+        "Such a layer acts through more than the summary: compare predictions or losses instead.",
+    )
+
+
+def random_merged(dimension: int, heads: int, *, scale: float, rng: np.random.Generator) -> MergedAttention:
+    """A restricted merged layer with independent normal entries of standard deviation `scale`."""
+    value = scale * rng.standard_normal(heads)
+    return MergedAttention(value, scale * rng.standard_normal((heads, dimension, dimension)))
+
+
+def random_separate(
+    dimension: int, heads: int, rank: int = 1, *, scale: float, rng: np.random.Generator
+) -> SeparateAttention:
+    """A restricted separate layer whose heads all start equally strong.
+
+    Values have standard deviation `scale`, key and query entries `scale`/√(R(D+1)), so that value, keys and
+    queries of a head have norms of the same size.
+    """
+    spread = scale / np.sqrt(rank * (dimension + 1))
+    shape = (heads, rank, dimension)
+    value = scale * rng.standard_normal(heads)
+    return SeparateAttention(value, spread * rng.standard_normal(shape), spread * rng.standard_normal(shape))
+
+
+def aligned_separate(initial: Float[Array, "D"]) -> SeparateAttention:
+    """One rank-one head for each input direction, its value, key and query of the same length `initial`."""
+    strength = np.asarray(initial, dtype=float)
+    require(strength.ndim == 1, f"initial must be one number for each direction; got shape {strength.shape}.")
+    directions = np.diag(strength)[:, None, :]
+    return SeparateAttention(strength, directions, directions)

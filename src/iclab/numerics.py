@@ -1,0 +1,52 @@
+"""Small numerical tools that know nothing of learning."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+Array = np.ndarray
+
+
+def require(holds: bool, message: str) -> None:
+    """Raise ValueError with `message` unless `holds`.
+
+    A message says what must hold, what came and what to do, in that order.
+    """
+    if not holds:
+        raise ValueError(message)
+
+
+def increasing_root(
+    function: Callable[[Array], tuple[Array, Array]], lower: Float[Array, "*n"], upper: Float[Array, "*n"]
+) -> Float[Array, "*n"]:
+    """The root in [lower, upper], 0 < lower, of an increasing function, element by element.
+
+    `function(x)` returns its value and its slope in log x. Newton in log x, by bisection wherever a step
+    would leave the bracket, so that roots at 1e-300 are as sharp as roots at 1. The bracket must hold:
+    function(lower) <= 0 <= function(upper). Relative accuracy: a few units of rounding in x, as far as the
+    function itself is that accurate.
+
+    Raises ValueError where the bracket does not hold, ArithmeticError where the root is not reached.
+    """
+    low, high = np.broadcast_arrays(np.log(lower), np.log(upper))
+    low, high = low.astype(float), high.astype(float)
+    below, above = function(np.exp(low))[0], function(np.exp(high))[0]
+    require(
+        bool(np.all((below <= 0) & (above >= 0))),
+        "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
+        f"got {np.max(below)!s} and {np.min(above)!s}. Widen the bracket.",
+    )
+    point = np.where(below == 0, low, np.where(above == 0, high, 0.5 * (low + high)))
+    for _ in range(200):
+        value, slope = function(np.exp(point))
+        low, high = np.where(value <= 0, point, low), np.where(value >= 0, point, high)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            newton = point - value / slope
+        settled = (value == 0) | (np.abs(newton - point) <= 2**-51 * np.maximum(1.0, np.abs(point)))
+        settled |= high - low <= 2**-51 * np.maximum(1.0, np.abs(point))
+        if np.all(settled):
+            return np.exp(point)
+        inside = (newton > low) & (newton < high)
+        point = np.where(settled, point, np.where(inside, newton, 0.5 * (low + high)))
+    raise ArithmeticError("no root to working precision within 200 steps; the function is not increasing")

@@ -1,0 +1,1 @@
+"""Simulation: draws data and trains. Runs on JAX, on CPU or GPU, and returns NumPy arrays."""

@@ -1,0 +1,213 @@
+"""The population loss of linear attention, an exact quadratic in Γ, and its minima.
+
+With summary h and query (x_q, y_q) the loss is L(Γ) = null − 2⟨Γ, B⟩ + ⟨Γ, C Γ Λ⟩, where B = E[h y_q x_qᵀ] and
+C = E[h hᵀ]. `Moments` holds the four ingredients; everything else in this file reads them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import require
+from iclab.problem import Regression, checked_lengths
+
+Array = np.ndarray
+NORMALIZATIONS = ("length", "tokens", "none")
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The moments through which a law of contexts enters the loss.
+
+    cross B = E[h y_q x_qᵀ] and second C = E[h hᵀ] with the summary h in the rows, input_covariance Λ of the
+    query, null_loss = E[y_q²], the loss of predicting nothing.
+    """
+
+    cross: Float[Array, "D D"]
+    second: Float[Array, "D D"]
+    input_covariance: Float[Array, "D D"]
+    null_loss: float
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of entries of an input."""
+        return len(self.cross)
+
+
+@dataclass(frozen=True)
+class Modes:
+    """The directions in which Γ is learned, most worth first.
+
+    `gamma[d]` is the rank-one Γ that holds mode d alone at its best, worth[d] the loss it removes. Learned
+    modes add: Γ and losses of any set are sums over the set.
+    """
+
+    worth: Float[Array, "mode"]
+    left: Float[Array, "D mode"]
+    right: Float[Array, "D mode"]
+
+    def gamma(self, learned: Sequence[int] | slice) -> Float[Array, "D D"]:
+        """Γ that holds the modes `learned`, each at its best."""
+        chosen = list(learned) if not isinstance(learned, slice) else learned
+        return self.left[:, chosen] @ self.right[:, chosen].T
+
+
+def moments(problem: Regression) -> Moments:
+    """Moments of a problem with diagonal covariances.
+
+    Source: zhang2025training, eq. 15; general tasks, noise and lengths derived in docs/derivations/population.
+    """
+    return moments_from(
+        np.diag(problem.eigenvalues),
+        problem.context_lengths,
+        task_covariance=np.diag(problem.task_spectrum),
+        noise=problem.noise,
+    )
+
+
+def moments_from(
+    input_covariance: Float[Array, "D D"],
+    context_lengths: int | Sequence[int],
+    *,
+    task_covariance: Float[Array, "D D"] | None = None,
+    noise: float = 0.0,
+    normalization: str = "length",
+) -> Moments:
+    """Moments for any input and task covariance, label noise and set of context lengths, mixed evenly.
+
+    `normalization` says what the summary Σ y x is divided by: the "length" n of its context, its "tokens" n + 1,
+    or "none". With ρ = n/divisor, B = ⟨ρ⟩ ΛΩΛ and C = ⟨ρ²⟩ ΛΩΛ + ⟨ρ²/n⟩ (ΛΩΛ + (tr ΩΛ + noise) Λ). The query's
+    label carries the noise too. Commuting covariances are not needed, singular ones are allowed.
+
+    Raises ValueError for covariances that are not symmetric positive semidefinite, for lengths below 1 and for
+    negative noise.
+
+    Source: zhang2025training, eq. 15; general tasks, noise and lengths derived in docs/derivations/population.
+    """
+    inputs = _covariance("input_covariance", input_covariance)
+    require(bool(np.any(inputs)), "input_covariance must not be zero. Give at least one input direction.")
+    tasks = np.eye(len(inputs)) if task_covariance is None else _covariance("task_covariance", task_covariance)
+    require(
+        tasks.shape == inputs.shape,
+        f"task_covariance must have the shape of input_covariance; got {tasks.shape} and {inputs.shape}.",
+    )
+    require(
+        bool(np.isfinite(noise)) and noise >= 0,
+        f"noise must be finite and >= 0; got {noise!r}. It is a variance.",
+    )
+    require(
+        normalization in NORMALIZATIONS,
+        f"normalization must be one of {', '.join(NORMALIZATIONS)}; got {normalization!r}.",
+    )
+    length = np.array(checked_lengths(context_lengths, "context_lengths"), dtype=float)
+    gain = {"length": np.ones_like(length), "tokens": length / (length + 1), "none": length}[normalization]
+    signal = inputs @ tasks @ inputs
+    null_loss = float(np.sum(tasks * inputs) + noise)
+    cross = np.mean(gain) * signal
+    second = np.mean(gain**2) * signal + np.mean(gain**2 / length) * (signal + null_loss * inputs)
+    return Moments(cross, second, inputs, null_loss)
+
+
+def loss(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch"]:
+    """Mean squared error of the prediction hᵀ Γ x_q, noise of the query's label included.
+
+    With the moments of another law of contexts it is the loss of the same Γ under that shift.
+
+    Source: zhang2025training, eq. 12 and section 3; derived in docs/derivations/population.
+    """
+    gamma = _gamma(moments, gamma)
+    quadratic = np.einsum("...ij,...ij->...", gamma, moments.second @ gamma @ moments.input_covariance)
+    return moments.null_loss - 2 * np.einsum("...ij,ij->...", gamma, moments.cross) + quadratic
+
+
+def gradient(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D"]:
+    """∇L(Γ) = 2 (C Γ Λ − B). Gradient flow follows −½ of it.
+
+    Source: zhang2025training, eq. 14; derived in docs/derivations/population.
+    """
+    gamma = _gamma(moments, gamma)
+    return 2 * (moments.second @ gamma @ moments.input_covariance - moments.cross)
+
+
+def modes(moments: Moments) -> Modes:
+    """Singular modes of C^-1/2 B Λ^-1/2, most worth first: the loss of a set of modes is null − Σ worth.
+
+    Worth is the squared singular value. Directions in which inputs never point have worth 0 and come last.
+    Cost: three dense decompositions of D × D matrices.
+
+    Source: zhang2025training, eqs. 18 and 19; general covariances derived in docs/derivations/population.
+    """
+    white = _inverse_root(moments.input_covariance)
+    root = white @ _inverse_root(white.T @ moments.second @ white)
+    left, singular, right = np.linalg.svd(root.T @ moments.cross @ white)
+    count = len(singular)
+    pad = ((0, 0), (0, moments.dimension - count))
+    return Modes(
+        worth=np.pad(singular**2, pad[1:]),
+        left=np.pad(root @ left[:, :count] * singular, pad),
+        right=np.pad(white @ right[:count].T, pad),
+    )
+
+
+def best_gamma(moments: Moments, *, rank: int | None = None) -> Float[Array, "D D"]:
+    """Γ of least loss, among those of rank at most `rank` if given. Zero in directions without inputs.
+
+    Raises ValueError for a rank outside 1..D.
+
+    Source: zhang2025training, eq. 11; limited rank derived in docs/derivations/population.
+    """
+    return modes(moments).gamma(range(_rank(moments, rank)))
+
+
+def best_loss(moments: Moments, *, rank: int | None = None) -> float:
+    """Least loss, at rank at most `rank` if given.
+
+    Raises ValueError for a rank outside 1..D.
+
+    Source: zhang2025training, eq. 19; limited rank derived in docs/derivations/population.
+    """
+    return float(moments.null_loss - np.sum(modes(moments).worth[: _rank(moments, rank)]))
+
+
+def _rank(moments: Moments, rank: int | None) -> int:
+    full = moments.dimension
+    if rank is None:
+        return full
+    require(1 <= rank <= full, f"rank must be between 1 and D = {full}; got {rank!r}.")
+    return rank
+
+
+def _gamma(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D"]:
+    matrix = np.asarray(gamma, dtype=float)
+    shape = moments.cross.shape
+    require(matrix.shape[-2:] == shape, f"gamma must end in shape {shape}, as the moments; got {matrix.shape}.")
+    return matrix
+
+
+def _covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "D D"]:
+    array = np.asarray(matrix, dtype=float)
+    require(
+        array.ndim == 2 and array.shape[0] == array.shape[1] > 0,
+        f"{name} must be a square matrix; got shape {array.shape}. For a spectrum write numpy.diag(spectrum).",
+    )
+    require(bool(np.all(np.isfinite(array))), f"{name} must be finite; got NaN or infinity.")
+    scale = float(np.max(np.abs(array)))
+    require(
+        float(np.max(np.abs(array - array.T))) <= 1e-12 * scale,  # rounding of a product such as Q Λ Qᵀ
+        f"{name} must be symmetric; got entries that differ from their mirror image.",
+    )
+    smallest = float(np.linalg.eigvalsh(array)[0])
+    require(
+        smallest >= -1e-12 * len(array) * scale,
+        f"{name} must be positive semidefinite; got the eigenvalue {smallest:.3g}.",
+    )
+    return 0.5 * (array + array.T)
+
+
+def _inverse_root(matrix: Float[Array, "n n"]) -> Float[Array, "n r"]:
+    """W with Wᵀ matrix W = I on the range of a positive semidefinite matrix of rank r."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)
+    return vectors[:, kept] / np.sqrt(values[kept])
