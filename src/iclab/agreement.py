@@ -1,0 +1,164 @@
+"""What agreement means: claims that a study makes, and verdicts in numbers.
+
+`Exact` claims that a gap vanishes with the step of gradient descent; `Limit` that it vanishes along a named
+axis. Each is a fitted order over at least three sizes, and holds when the order is at least the stated one
+minus 0.25.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import require
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SLACK = 0.25  # by which a fitted order may stay below the stated one
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One number with its yardstick."""
+
+    claim: str
+    """What is claimed, in words."""
+    measure: str
+    """What the number is."""
+    value: float
+    yardstick: float
+    """The least value with which the claim holds."""
+    evidence: tuple[tuple[str, str], ...]
+    """Further numbers, as label and text."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the number reaches its yardstick."""
+        return bool(self.value >= self.yardstick)
+
+
+class Claim(Protocol):
+    """What a study claims about its witnesses."""
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The claim, judged on a labelled result."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExactInRate:
+    """Gradient descent at several rates against the flow from the same start on the same moments.
+
+    The gap is the largest |ΔL| over all recorded times, the middle one of the seeds.
+    """
+
+    flow: str = "theory/flow"
+    descent: str = "simulation/rates"
+    order: float = 1.0
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """Order in the rate at which the gap vanishes."""
+        rates = result[self.descent].to_dataset()
+        gaps = np.abs(rates.loss - result[self.flow].to_dataset().loss).max("time").median("seed")
+        return Verdict(
+            claim="exact in the rate: gradient descent becomes its gradient flow, same start, same moments",
+            measure="order of the largest gap in the rate",
+            value=fitted_order(rates.rate.values, gaps.values),
+            yardstick=self.order - SLACK,
+            evidence=tuple(
+                (f"largest gap at rate {rate:.3g}", f"{gap:.2e}")
+                for rate, gap in zip(rates.rate.values, gaps.values, strict=True)
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class LimitInSequences:
+    """Gradient descent on P drawn sequences against population theory, in the limit of many sequences.
+
+    Compared are the losses at which the curve rests between its drops and at its end, and the times of the
+    drops, never losses at equal times: the drops of a finite sample shift by a few percent.
+    """
+
+    levels: str = "theory/levels"
+    flow: str = "theory/flow"
+    descent: str = "simulation/sequences"
+    order: float = 0.5
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """Order in P at which the rests of the sampled curves approach those of theory."""
+        flow, descent = result[self.flow].to_dataset(), result[self.descent].to_dataset()
+        levels = result[self.levels].to_dataset().level
+        levels = levels.isel(seed=0).values if "seed" in levels.dims else levels.values
+        gaps, shifts = [], []
+        for size in descent.sequences.values:
+            pairs = [
+                (
+                    rests_and_drops(flow.time.values, flow.loss.sel(seed=seed).values, levels),
+                    rests_and_drops(descent.time.values, descent.loss.sel(seed=seed, sequences=size).values, levels),
+                )
+                for seed in descent.seed.values
+            ]
+            rests = np.concatenate([np.abs(sampled[0] - exact[0]) for exact, sampled in pairs])
+            drops = np.concatenate([np.abs(sampled[1] / exact[1] - 1) for exact, sampled in pairs])
+            gaps.append(float(np.sqrt(np.nanmean(rests**2))))
+            shifts.append(float(np.nanmedian(drops)))
+        sizes = descent.sequences.values
+        return Verdict(
+            claim="limit in sequences: on many drawn sequences the plateaus and the floor are those of theory",
+            measure="order in 1/P of the gap in level",
+            value=fitted_order(1 / sizes, np.array(gaps)),
+            yardstick=self.order - SLACK,
+            evidence=tuple(
+                (f"P = {size}", f"levels within {gap:.4f}, drops within {100 * shift:.1f} % of theory's times")
+                for size, gap, shift in zip(sizes, gaps, shifts, strict=True)
+            ),
+        )
+
+
+def fitted_order(sizes: Float[np.ndarray, "n"], gaps: Float[np.ndarray, "n"]) -> float:
+    """Slope of log gap against log size, by least squares.
+
+    Raises ValueError for fewer than three sizes or for gaps that are not positive.
+    """
+    require(
+        len(sizes) >= 3, f"an order is fitted over at least three sizes; got {len(sizes)}. Add sizes to the case."
+    )
+    require(bool(np.all(gaps > 0)), f"gaps must be positive to have an order; got {gaps}.")
+    return float(np.polyfit(np.log(sizes), np.log(gaps), 1)[0])
+
+
+def rests_and_drops(
+    time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], levels: Float[np.ndarray, "plateau"]
+) -> tuple[Float[np.ndarray, "drop"], Float[np.ndarray, "drop"]]:
+    """Where a curve rests after each drop, and when it drops.
+
+    A drop is the first time at which the loss is below the middle of two successive levels. The rest after it
+    is the loss where |dL/d log t| is least before the next drop; after the last one, the last loss. Drops
+    that never come are NaN, and so are rests without a recorded point.
+    """
+    time, loss = time[time > 0], loss[time > 0]
+    middles = 0.5 * (levels[1:] + levels[:-1])
+    drops = np.array([_first_below(time, loss, middle) for middle in middles])
+    slope = np.abs(np.gradient(loss, np.log(time)))
+    rests = np.full(len(drops), np.nan)
+    ends = np.append(drops[1:], np.nan)
+    for i, (begin, end) in enumerate(zip(drops, ends, strict=True)):
+        inside = (time > begin) & (time < (end if np.isfinite(end) else np.inf))
+        if np.isfinite(begin) and np.any(inside):
+            rests[i] = loss[inside][np.argmin(slope[inside])] if np.isfinite(end) else loss[-1]
+    return rests, drops
+
+
+def _first_below(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], height: float) -> float:
+    """First time at which the loss passes below a height, linear between records; NaN if it never does."""
+    below = np.flatnonzero(loss < height)
+    if len(below) == 0:
+        return np.nan
+    i = below[0]
+    if i == 0:
+        return float(time[0])
+    part = (loss[i - 1] - height) / (loss[i - 1] - loss[i])
+    return float(time[i - 1] + part * (time[i] - time[i - 1]))
