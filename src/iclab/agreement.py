@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
-
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -37,6 +35,11 @@ class Verdict:
     def holds(self) -> bool:
         """Whether the number reaches its yardstick."""
         return bool(self.value >= self.yardstick)
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word; "open" where the case does not allow one."""
+        return "open" if np.isnan(self.value) else "holds" if self.holds else "does not hold"
 
 
 class Claim(Protocol):

@@ -50,10 +50,13 @@ class Store:
         kept = self.load(study, case)
         if not numbers:
             return study.run(case, ()) if kept is None else kept
-        known = [] if kept is None else kept.attrs["seeds"].tolist()
-        for seed in track([number for number in numbers if number not in known]):
+        for seed in track(_missing(kept, numbers)):
             kept = self.add(study, case, study.run(case, (seed,)))
         return _only(kept, numbers)
+
+    def missing(self, study: Study, case: Any, seeds: int | Iterable[int]) -> list[int]:
+        """The seeds of a case that are not stored yet."""
+        return _missing(self.load(study, case), seed_numbers(seeds))
 
     def load(self, study: Study, case: Any) -> "xr.DataTree | None":
         """The stored result, or None where there is none that can be trusted (said by a UserWarning)."""
@@ -78,8 +81,7 @@ class Store:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # said by fetch
             kept = self.load(study, case)
-        known = set() if kept is None else set(kept.attrs["seeds"].tolist())
-        fresh = [int(seed) for seed in result.attrs["seeds"] if int(seed) not in known]
+        fresh = _missing(kept, result.attrs["seeds"].tolist())
         whole = result if kept is None else joined([kept, _only(result, fresh)]) if fresh else kept
         write(whole, self.path(study, case))
         return whole
@@ -136,6 +138,11 @@ def digest(result: "xr.DataTree") -> str:
             total.update(f"{node.path} {name} {array.dims} {values.shape} {values.dtype.str}".encode())
             total.update(values.tobytes())
     return total.hexdigest()
+
+
+def _missing(kept: "xr.DataTree | None", seeds: Iterable[int]) -> list[int]:
+    known = set() if kept is None else set(kept.attrs["seeds"].tolist())
+    return [seed for seed in seeds if seed not in known]
 
 
 def _only(result: "xr.DataTree | None", seeds: Iterable[int]) -> "xr.DataTree":
