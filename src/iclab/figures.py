@@ -71,6 +71,11 @@ def seed_lines(axes: "Axes", x: Any, rows: Iterable, *, color: str = COLORS[0], 
         axes.plot(x, row, color=color, lw=0.8, alpha=0.75, zorder=2, label=label if i == 0 else None)
 
 
+def marked_line(axes: "Axes", x: Any, y: Any, *, color: str) -> None:
+    """What simulation finds where theory has a line of the same color: dashed, on top of it."""
+    axes.plot(x, y, color=color, lw=1.2, ls=(0, (3, 2)), alpha=0.9, zorder=4)
+
+
 def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = None) -> None:
     """Losses of plateaus: dotted lines across the panel."""
     for i, level in enumerate(np.asarray(levels)):

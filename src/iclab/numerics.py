@@ -17,6 +17,17 @@ def require(holds: bool, message: str) -> None:
         raise ValueError(message)
 
 
+def require_positive(name: str, value: float) -> None:
+    """Raise ValueError unless a number is positive and finite."""
+    require(bool(np.isfinite(value)) and value > 0, f"{name} must be positive and finite; got {value!r}.")
+
+
+def require_whole(name: str, value: int, *, least: int = 1) -> None:
+    """Raise ValueError unless a number is whole and at least `least`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(whole and value >= least, f"{name} must be a whole number >= {least}; got {value!r}.")
+
+
 def increasing_root(
     function: Callable[[Array], tuple[Array, Array]], lower: Float[Array, "*n"], upper: Float[Array, "*n"]
 ) -> Float[Array, "*n"]:

@@ -74,6 +74,14 @@ class HeadCurves(LossCurve):
 
 
 @dataclass(frozen=True)
+class ValueCurves:
+    """Value weights along training, of one head for each mode."""
+
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    value: Float[np.ndarray, "time mode"] = quantity("|v|", "time", "mode", words="value weight of the mode's head")
+
+
+@dataclass(frozen=True)
 class LossByRate:
     """Mean squared error along gradient descent at several step sizes, all at the same times."""
 

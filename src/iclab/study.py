@@ -88,8 +88,13 @@ class Study:
         return self.theory(case) if self.start is None else self.theory(case, self.start(case, seed))
 
     def _simulation(self, case: Any, seed: int) -> Outcomes:
-        from iclab.simulation.keys import key_of
-
+        try:
+            from iclab.simulation.keys import key_of
+        except ImportError as error:
+            raise ImportError(
+                f"simulation needs JAX; got {error}. Install it with pip install 'iclab[sim]', or ask theory alone "
+                "with no seeds (--seeds 0)."
+            ) from error
         arguments = () if self.start is None else (self.start(case, seed),)
         return self.simulation(case, *arguments, key=key_of(seed))
 

@@ -2,12 +2,13 @@
 
 Linear attention whose key and query are one matrix for each head has two fixed points: nothing learned, and
 the least loss. From a small start it waits near the first and then drops to the second. Theory is the
-gradient flow of the population loss; simulation is gradient descent, on the population moments to show that
-it becomes that flow as its step shrinks, and on drawn sequences, with every weight that reaches the
-prediction free, to show where a finite training set ends up. Published as figure 1 of arXiv 2501.16265.
+gradient flow of the population loss, and the few scalars it reduces to from a small start. Simulation is
+gradient descent: on the population moments, to show that it becomes that flow as its step shrinks, and on
+drawn sequences with every weight that reaches the prediction free, to show where a finite training set
+ends. Published as figure 1 of arXiv 2501.16265.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,27 +16,28 @@ import numpy as np
 from iclab import theory as theories
 from iclab.agreement import ExactInRate, LimitInSequences
 from iclab.attention import MergedAttention, random_merged
-from iclab.outcomes import Levels, LossByRate, LossBySequences, LossCurve, Trajectory
+from iclab.outcomes import Levels, LossByRate, LossBySequences, LossCurve
 from iclab.problem import Regression
+from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
 from iclab.study import Study
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jax import Array
+    from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
-EPOCH = 0.062  # training time of one epoch of the published run: 2 × .001 × 31
+EPOCH = 0.062  # training time of an epoch of the published run: 2 × its rate .001 × N
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(TrainingCase):
     """One run of merged key-query attention."""
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)
-    heads: int = 8  # H
-    initial: float = 5.57e-6  # standard deviation of every entry at the start; published: 1e-6 × √31
-    rate: float = EPOCH  # η, step of gradient descent on half the mean squared error
-    steps: int = 6000  # steps of gradient descent
+    heads: int = 8  # H, heads
+    initial: float = 5.57e-6  # standard deviation of every entry at the start; published 1e-6, times √31
+    rate: float = 0.062  # η, step of gradient descent on half the mean squared error; published
+    steps: int = 6000  # steps of gradient descent; published
     sequences: tuple[int, ...] = (2000, 8000, 32000)  # P, sizes of the training sets
 
 
@@ -45,12 +47,42 @@ def start(case: Case, seed: int) -> MergedAttention:
 
 
 def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Levels]:
-    """The gradient flow, its two levels, and the loss of the D + 1 scalars that a small start reduces to."""
+    """The gradient flow, its two levels, and the D + 1 scalars that it reduces to from a small start."""
     dynamics, population = theories.dynamics, theories.population
     moments = population.moments(case.problem)
-    time = record(case) * case.rate
+    time = case.rate * marks(case.steps)
     return {
         "flow": dynamics.merged_flow(moments, start, time),
         "reduced": dynamics.reduced_merged_flow(moments, dynamics.growing_amplitude(moments, start), time),
         "levels": Levels(np.array([moments.null_loss, population.best_loss(moments)])),
     }
+
+
+def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, LossByRate | LossBySequences]:
+    """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
+    moments = theories.population.moments(case.problem)
+    return {
+        "rates": by_rate(moments, start, rate=case.rate, steps=case.steps),
+        "sequences": by_sequences(case, on_sequences(case, start, key=key)),
+    }
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Loss against time: theory, every seed of the largest training set, both levels."""
+    loss_panel(figure.subplots(), result, title="merged key and query: one abrupt drop", epoch=EPOCH)
+
+
+STUDY = Study(
+    name="abrupt-drop",
+    question=__doc__,
+    version=1,
+    quick=Case(),
+    full=replace(Case(), sequences=(5000, 20000, 80000)),
+    theory=theory,
+    simulation=simulation,
+    figure=figure,
+    claims=(ExactInRate(), LimitInSequences()),
+    start=start,
+    seeds=6,
+    headline=True,
+)
