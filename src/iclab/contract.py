@@ -39,7 +39,8 @@ def check_study(study: Study, case: Any = None) -> None:
         )
     for verdict in study.verdicts(first):
         assert isinstance(verdict, Verdict), f"{study.name}: a claim must give a Verdict, got {type(verdict)}"
-        assert verdict.claim and verdict.measure, f"{study.name}: a verdict must say what it claims and measures"
+        for text in (verdict.claim, verdict.measure):
+            assert text, f"{study.name}: a verdict must say what it claims and what it measures"
     svg = figures.as_bytes(figures.drawn(study, first), "svg", name=study.name)
     assert ElementTree.fromstring(svg).tag.endswith("svg"), f"{study.name}: the figure is no SVG"
 
@@ -75,7 +76,7 @@ def check_labels(study: Study, result: Any) -> None:
             assert np.all(np.isfinite(array.values)), f"{study.name}: {node.path}/{name} is not finite"
 
 
-class compilations:  # noqa: N801 - reads as a noun after `with`
+class compilations:
     """The programs that JAX compiles inside a `with` block, as a list."""
 
     def __enter__(self) -> list[str]:

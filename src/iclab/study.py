@@ -90,7 +90,9 @@ class Study:
     def _simulation(self, case: Any, seed: int) -> Outcomes:
         try:
             from iclab.simulation.keys import key_of
-        except ImportError as error:
+        except ModuleNotFoundError as error:
+            if error.name is None or not error.name.startswith("jax"):
+                raise
             raise ImportError(
                 f"simulation needs JAX; got {error}. Install it with pip install 'iclab[sim]', or ask theory alone "
                 "with no seeds (--seeds 0)."
