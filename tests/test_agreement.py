@@ -17,7 +17,7 @@ def staircase(time: np.ndarray, *, scale: float = 1.0, floor: float = 0.1) -> np
 
 
 def verdict_of(value: float) -> Verdict:
-    return Verdict("claim", "measure", value, 0.75, ())
+    return Verdict("claim", "It is so.", "measure", value, 0.75, ())
 
 
 def test_the_order_of_a_power_is_its_exponent() -> None:

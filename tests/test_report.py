@@ -55,7 +55,7 @@ def entry(**changes: object) -> report.Entry:
         "question": "Is it so?\n\nWe ask.",
         "size": "quick",
         "case": '{"height": 1.0, "problem": {"noise": 0.5, "sizes": [1, 2]}}',
-        "verdicts": [Verdict("exact in something", "order", 1.01, 0.75, (("gap", "1e-3"),))],
+        "verdicts": [Verdict("exact in something", "It is so.", "order", 1.01, 0.75, (("gap", "1e-3"),))],
         "figure": "<svg></svg>",
         "downloads": [report.Download("made-up.csv", b"a,b\n1,2\n")],
         "seconds": 1.5,
@@ -76,8 +76,8 @@ def test_the_page_shows_question_case_verdict_and_yardstick() -> None:
 
 
 def test_a_claim_that_fails_or_stays_open_is_said() -> None:
-    assert "does not hold" in page_of(verdicts=[Verdict("c", "m", 0.1, 0.75, ())])
-    assert ">open<" in page_of(verdicts=[Verdict("c", "m", float("nan"), 0.75, ())])
+    assert "does not hold" in page_of(verdicts=[Verdict("c", "s", "m", 0.1, 0.75, ())])
+    assert ">open<" in page_of(verdicts=[Verdict("c", "s", "m", float("nan"), 0.75, ())])
     assert "theory alone" in page_of(verdicts=[])
 
 
@@ -99,7 +99,9 @@ def test_the_table_of_numbers_holds_every_value_of_the_result() -> None:
     result = study().run(seeds=2)
     table = list(csv.DictReader(io.StringIO(report.csv(result).decode())))
     simulated = [float(row["value"]) for row in table if row["group"] == "simulation/curve"]
-    assert_allclose(np.reshape(simulated, (2, 5)), result["simulation/curve"].to_dataset().loss.values, rtol=1e-15)
+    assert_allclose(
+        np.reshape(simulated, (2, 5)), result["simulation/curve"].to_dataset().loss.values, rtol=1e-11
+    )  # 12 digits are written
     assert {row["seed"] for row in table if row["group"] == "theory/curve"} == {""}
 
 

@@ -22,7 +22,9 @@ class Verdict:
     """One number with its yardstick."""
 
     claim: str
-    """What is claimed, in words."""
+    """What is claimed, in a few words."""
+    meaning: str
+    """The claim as a sentence."""
     measure: str
     """What the number is."""
     value: float
@@ -66,7 +68,8 @@ class ExactInRate:
         rates = result[self.descent].to_dataset()
         gaps = np.abs(rates.loss - result[self.flow].to_dataset().loss).max("time").median("seed")
         return Verdict(
-            claim="exact in the rate: gradient descent becomes its gradient flow, same start, same moments",
+            claim="exact in the rate",
+            meaning="Gradient descent becomes its gradient flow, from the same start on the same moments.",
             measure="order of the largest gap in the rate",
             value=fitted_order(rates.rate.values, gaps.values),
             yardstick=self.order - SLACK,
@@ -107,8 +110,9 @@ class LimitInSequences:
         middle = np.abs(descent.loss - flow.loss).median("time").mean("seed").sel(sequences=sizes).values
         orders = [fitted_order(1 / sizes, np.array(gaps)) for gaps in (rests, middle)]
         return Verdict(
-            claim="limit in sequences: on many drawn sequences the plateaus and the floor are those of theory",
-            measure="order in 1/P of the gap in level, or of the median gap if that is less",
+            claim="limit in sequences",
+            meaning="On many drawn sequences the curve rests and ends at the losses of population theory.",
+            measure="order in 1/P of the gap in level (of the median gap, if less)",
             value=float(np.min(orders)),
             yardstick=self.order - SLACK,
             evidence=tuple(

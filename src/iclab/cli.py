@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import tyro
 
 from iclab import __version__
-from iclab.store import Store
+from iclab.store import Store, written_whole
 from iclab.studies import STUDIES
 from iclab.study import Study
-from iclab.terminal import fail, note, parsed, print_table, print_verdicts, progress, replace_file, writable
+from iclab.terminal import fail, note, parsed, print_table, print_verdicts, progress, writable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -118,7 +118,8 @@ def _run(name: str, words: list[str]) -> int:
     from iclab import figures
 
     figure = store.path(study, case).with_suffix(".pdf")
-    replace_file(figure, figures.as_bytes(figures.drawn(study, result), "pdf", name=name))
+    with written_whole(figure) as file:
+        file.write_bytes(figures.as_bytes(figures.drawn(study, result), "pdf", name=name))
     if options.json:
         print(json.dumps(_summary(study, result, store.path(study, case), figure), allow_nan=False))
     else:
@@ -152,7 +153,8 @@ def _report(options: Report) -> int:
     size = "full" if options.full else "quick"
     entries = [_entry(study, result, store.path(study, cases[study.name]), size) for study, result in results]
     page = report.page(entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), version=__version__)
-    replace_file(folder / "index.html", page.encode())
+    with written_whole(folder / "index.html") as file:
+        file.write_text(page, encoding="utf-8")
     print_verdicts([(study.name, verdict) for study, result in results for verdict in study.verdicts(result)])
     print(f"page: {folder / 'index.html'}")
     return 0
@@ -169,7 +171,7 @@ def _entry(study: Study, result: "xr.DataTree", path: Path, size: str) -> Any:
         size=size,
         case=result.attrs["case"],
         verdicts=study.verdicts(result),
-        figure=figures.inline(images["svg"]),
+        figure=figures.inline(images["svg"], name=study.name),
         downloads=report.files_of(path, result, images, name=study.name),
         seconds=float(sum(result.attrs["seconds"])),
         seeds=[int(seed) for seed in result.attrs["seeds"]],
@@ -198,6 +200,7 @@ def _summary(study: Study, result: "xr.DataTree", path: Path, figure: Path) -> d
     verdicts = [
         {
             "claim": verdict.claim,
+            "meaning": verdict.meaning,
             "measure": verdict.measure,
             "value": verdict.value if math.isfinite(verdict.value) else None,
             "yardstick": verdict.yardstick,

@@ -39,7 +39,7 @@ def check_study(study: Study, case: Any = None) -> None:
         )
     for verdict in study.verdicts(first):
         assert isinstance(verdict, Verdict), f"{study.name}: a claim must give a Verdict, got {type(verdict)}"
-        for text in (verdict.claim, verdict.measure):
+        for text in (verdict.claim, verdict.meaning, verdict.measure):
             assert text, f"{study.name}: a verdict must say what it claims and what it measures"
     svg = figures.as_bytes(figures.drawn(study, first), "svg", name=study.name)
     assert ElementTree.fromstring(svg).tag.endswith("svg"), f"{study.name}: the figure is no SVG"

@@ -1,6 +1,7 @@
 """Marks that the figures of all studies share, and figures as SVG and PDF. Reads labelled results only."""
 
 import io
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def drawn(study: "Study", result: "xr.DataTree") -> "Figure":
 
 
 def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
-    """The figure as an "svg" or "pdf" file; the same figure gives the same bytes. `name` keeps its ids apart."""
+    """The figure as an "svg" or "pdf" file; the same figure gives the same bytes. `name` is the salt of its ids."""
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
@@ -54,10 +55,10 @@ def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
     return buffer.getvalue()
 
 
-def inline(svg: bytes) -> str:
-    """An SVG file as an element of a page: without the declarations that stand before it."""
+def inline(svg: bytes, *, name: str) -> str:
+    """An SVG file as an element of a page; its ids begin with `name`, so that figures on one page keep apart."""
     text = svg.decode()
-    return text[text.index("<svg") :]
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
 
 
 def theory_line(axes: "Axes", x: Any, y: Any, *, color: str = INK, label: str | None = None) -> None:

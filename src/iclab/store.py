@@ -10,7 +10,7 @@ import hashlib
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,22 +93,33 @@ def key_of(study: Study, case: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def write(result: "xr.DataTree", path: Path) -> None:
-    """Write a result whole or not at all. Raises OSError where the folder cannot be written."""
+@contextlib.contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A temporary file that becomes `path` when the block ends well, and nothing when it does not.
+
+    Raises OSError where the folder cannot be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    stamped = result.copy()
-    stamped.attrs = {**result.attrs, "digest": digest(result)}
-    handle, temporary = tempfile.mkstemp(prefix=".unfinished-", suffix=".nc", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=".unfinished-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
+    temporary = Path(name)
     try:
-        stamped.to_netcdf(temporary, engine="h5netcdf")
+        yield temporary
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        temporary.chmod(0o644)  # a temporary file is its owner's alone
+        temporary.replace(path)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def write(result: "xr.DataTree", path: Path) -> None:
+    """Write a result whole or not at all. Raises OSError where the folder cannot be written."""
+    stamped = result.copy()
+    stamped.attrs = {**result.attrs, "digest": digest(result)}
+    with written_whole(path) as temporary:
+        stamped.to_netcdf(temporary, engine="h5netcdf")
 
 
 def read(path: Path) -> "xr.DataTree":

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import re
 import sys
 import tempfile
@@ -47,20 +46,6 @@ def writable(folder: Path) -> Path:
             f"--out must be a folder that can be written; got {folder} ({error.strerror}). Name another one."
         ) from None
     return folder
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    handle, temporary = tempfile.mkstemp(prefix=".unfinished-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
 
 
 def fail(message: str, code: int = 2) -> int:

@@ -88,7 +88,7 @@ def csv(result: "xr.DataTree") -> bytes:
             tables.append(table)
     whole = pd.concat(tables, ignore_index=True)
     columns = [column for column in whole.columns if column != "value"]
-    return whole[[*columns, "value"]].to_csv(index=False).encode()
+    return whole[[*columns, "value"]].to_csv(index=False, float_format="%.12g").encode()
 
 
 def files_of(path: Path, result: "xr.DataTree", figures: dict[str, bytes], *, name: str) -> list[Download]:
