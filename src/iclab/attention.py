@@ -123,7 +123,9 @@ class SeparateAttention:
     def gamma(self) -> Float[Array, "*batch D D"]:
         """Γ = Σ v Kᵀ Q. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
         _require_restricted(self.restricted)
-        return np.einsum("...h,...hri,...hrj->...ij", self.value, self.key, self.query)
+        pairs = (*np.shape(self.query)[:-3], -1, self.dimension)
+        held = np.reshape(np.asarray(self.value)[..., None, None] * self.key, pairs)
+        return np.swapaxes(held, -1, -2) @ np.reshape(self.query, pairs)
 
     def unrestricted(self) -> "SeparateAttention":
         """The same layer with all entries that reach the prediction, the added ones zero."""
