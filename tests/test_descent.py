@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import MergedAttention, Regression, SeparateAttention
-from iclab.attention import Layer, random_merged, random_separate, unrestricted
+from iclab.attention import Layer, random_merged, random_separate
 from iclab.outcomes import Trajectory
 from iclab.simulation import loop
 from iclab.simulation.contexts import Contexts, assemble, draw
@@ -30,7 +30,7 @@ def start_of(kind: str, seed: int = 0, dimension: int = 3, scale: float = 0.4) -
     layer = random_merged(dimension, 2, scale=scale, rng=rng) if "merged" in kind else separate
     if "free" not in kind:
         return layer
-    parts = vars(unrestricted(layer)).values()
+    parts = vars(layer.unrestricted()).values()
     return type(layer)(*(part + 0.2 * rng.standard_normal(np.shape(part)) for part in parts))
 
 
@@ -43,7 +43,7 @@ ROUTES = [on_tokens, on_features, by_statistics]
 
 def plain_loss(contexts: Contexts, layer: Layer) -> float:
     """Mean squared error of attention, written out sequence by sequence."""
-    layer = unrestricted(layer) if layer.restricted else layer
+    layer = layer.unrestricted() if layer.restricted else layer
     merged = isinstance(layer, MergedAttention)
     key_query = layer.key_query if merged else np.swapaxes(layer.key, -1, -2) @ layer.query
     error = 0.0
@@ -195,7 +195,7 @@ def test_a_restricted_layer_predicts_the_same_with_the_entries_it_lacks() -> Non
     for kind in ("merged", "separate"):
         start = start_of(kind)
         narrow, wide = (
-            on_tokens(contexts, layer, rate=0.1, steps=[0]).loss for layer in (start, unrestricted(start))
+            on_tokens(contexts, layer, rate=0.1, steps=[0]).loss for layer in (start, start.unrestricted())
         )
         assert_allclose(wide, narrow, rtol=1e-13)
 

@@ -74,7 +74,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
 
 STUDY = Study(
     name="abrupt-drop",
-    question=__doc__,
+    question=str(__doc__),
     version=1,
     quick=Case(),
     full=replace(Case(), sequences=(5000, 20000, 80000)),

@@ -131,7 +131,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
 
 STUDY = Study(
     name="staircase",
-    question=__doc__,
+    question=str(__doc__),
     version=1,
     quick=Case(),
     full=replace(Case(), initial=0.0314, sequences=(5000, 20000, 80000)),
