@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(words: list[str]) -> int:
     command, rest = (words[0], words[1:]) if words else ("--help", [])
     if command == "run" and rest[:1] not in (["-h"], ["--help"]):
-        return _run(*rest[:1] or [""], rest[1:])
+        return _run(rest[0] if rest else "", rest[1:])
     if command in _COMMANDS:
         form, act = _COMMANDS[command]
         return act(parsed(form, rest, prog=f"iclab {command}", description=form.__doc__ or ""))

@@ -62,19 +62,19 @@ def inline(svg: bytes, *, name: str) -> str:
 
 
 def theory_line(axes: "Axes", x: Any, y: Any, *, color: str = INK, label: str | None = None) -> None:
-    """What theory says: one solid dark line."""
-    axes.plot(x, y, color=color, lw=1.6, zorder=3, label=label)
+    """What theory says: a solid line."""
+    axes.plot(x, y, color=color, lw=1.6, zorder=2, label=label)
 
 
-def seed_lines(axes: "Axes", x: Any, rows: Iterable, *, color: str = COLORS[0], label: str | None = None) -> None:
-    """What simulation finds: a thin line for each seed."""
+def seed_lines(axes: "Axes", x: Any, rows: Iterable, *, color: str = COLORS[5], label: str | None = None) -> None:
+    """What simulation finds: a thin line for each seed, on top of theory."""
     for i, row in enumerate(rows):
-        axes.plot(x, row, color=color, lw=0.8, alpha=0.75, zorder=2, label=label if i == 0 else None)
+        axes.plot(x, row, color=color, lw=0.8, zorder=3, label=label if i == 0 else None)
 
 
-def marked_line(axes: "Axes", x: Any, y: Any, *, color: str) -> None:
-    """What simulation finds where theory has a line of the same color: dashed, on top of it."""
-    axes.plot(x, y, color=color, lw=1.2, ls=(0, (3, 2)), alpha=0.9, zorder=4)
+def dashed_line(axes: "Axes", x: Any, y: Any, *, color: str, label: str | None = None) -> None:
+    """A second account of what a solid line of the same color says: dashed, on top of it."""
+    axes.plot(x, y, color=color, lw=1.2, ls=(0, (3, 2)), zorder=4, label=label)
 
 
 def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = None) -> None:

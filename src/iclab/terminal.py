@@ -85,7 +85,14 @@ def print_verdicts(verdicts: Sequence[tuple[str, Verdict]]) -> None:
     print_table(
         ("study", "claim", "what is measured", "number", "yardstick", "verdict"),
         [
-            (name, verdict.claim, verdict.measure, f"{verdict.value:.3g}", f"≥ {verdict.yardstick:.3g}", verdict.word)
+            (
+                name,
+                verdict.claim,
+                verdict.measure,
+                f"{verdict.value:#.3g}",
+                f"≥ {verdict.yardstick:#.3g}",
+                verdict.word,
+            )
             for name, verdict in verdicts
         ],
     )

@@ -57,9 +57,9 @@ class Entry:
         return self.question.strip().split("\n")[0]
 
     @property
-    def text(self) -> str:
+    def paragraphs(self) -> list[str]:
         """The question without its first line."""
-        return self.question.strip().partition("\n")[2].strip()
+        return [" ".join(part.split()) for part in self.question.strip().split("\n\n")[1:]]
 
     @property
     def parameters(self) -> list[tuple[str, str]]:

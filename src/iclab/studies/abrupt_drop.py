@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iclab import figures
 from iclab import theory as theories
 from iclab.agreement import ExactInRate, LimitInSequences
 from iclab.attention import MergedAttention, random_merged
@@ -69,7 +70,10 @@ def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> di
 
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Loss against time: theory, every seed of the largest training set, both levels."""
-    loss_panel(figure.subplots(), result, title="merged key and query: one abrupt drop", epoch=EPOCH)
+    axes = figure.subplots()
+    reduced = result["theory/reduced"].to_dataset().isel(seed=0)
+    figures.dashed_line(axes, reduced.time, reduced.loss, color=figures.COLORS[1], label="D + 1 scalars, seed 0")
+    loss_panel(axes, result, title="merged key and query: one abrupt drop", epoch=EPOCH)
 
 
 STUDY = Study(

@@ -120,8 +120,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         figures.theory_line(values, scalar.time, scalar.value.isel(seed=0, mode=mode), color=color, label=label)
         figures.theory_line(alignments, first["theory"].time, first["theory"].alignment, color=color, label=label)
         if "simulation" in first:
-            figures.marked_line(values, first["simulation"].time, first["simulation"].value, color=color)
-            figures.marked_line(alignments, first["simulation"].time, first["simulation"].alignment, color=color)
+            figures.dashed_line(values, first["simulation"].time, first["simulation"].value, color=color)
+            figures.dashed_line(alignments, first["simulation"].time, first["simulation"].alignment, color=color)
     values.set(title="value weights, seed 0", ylabel="|value| of the mode's head", xlabel="training time $t$")
     alignments.set(
         title="keys and queries, seed 0", ylabel="|cosine| with the eigenvector", xlabel="training time $t$"
