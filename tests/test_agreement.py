@@ -5,7 +5,8 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose
 
-from iclab.agreement import ExactInRate, LimitInSequences, Verdict, fitted_order, rests_and_drops
+from iclab.agreement import Verdict, fitted_order, rests_and_drops
+from iclab.claims import ExactInRate, Limit, LimitInSequences, Within, WithinErrors
 
 TIME = np.geomspace(0.1, 1000, 400)
 
@@ -90,3 +91,63 @@ def test_a_shifted_drop_is_reported_and_not_mistaken_for_a_wrong_level() -> None
     verdict = LimitInSequences().verdict(xr.DataTree.from_dict({**groups, "/simulation/sequences": shifted}))
     assert verdict.holds
     assert "drops at 1.05" in dict(verdict.evidence)["P = 10000"]
+
+
+def test_a_verdict_with_an_upper_bound_holds_below_it() -> None:
+    verdict = Verdict("claim", "It is so.", "measure", 3.9, 4.0, (), at_most=True)
+    assert (verdict.word, verdict.bound) == ("holds", "≤ 4.00")
+    assert not Verdict("claim", "It is so.", "measure", 4.1, 4.0, (), at_most=True).holds
+
+
+def replicated(bias: float) -> xr.DataTree:
+    """Twenty-five seeds of three entries around theory's, with unit spread and a bias."""
+    noise = np.random.default_rng(0).standard_normal((25, 3))
+    noise = (noise - noise.mean(0)) / noise.std(0, ddof=1)
+    return xr.DataTree.from_dict(
+        {
+            "theory/curve": xr.Dataset({"loss": ("time", [1.0, 2.0, 3.0])}),
+            "simulation/curve": xr.Dataset({"loss": (("seed", "time"), np.array([1.0, 2.0, 3.0]) + bias + noise)}),
+        }
+    )
+
+
+@pytest.mark.parametrize(("bias", "word"), [(0.7, "holds"), (0.9, "does not hold")])
+def test_a_bias_is_measured_in_standard_errors_of_the_mean(bias: float, word: str) -> None:
+    verdict = WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(replicated(bias))
+    assert_allclose(verdict.value, bias / (1 / 5), rtol=1e-9)  # 25 seeds of unit spread
+    assert verdict.word == word
+
+
+def test_two_seeds_have_no_standard_error_worth_the_name() -> None:
+    few = replicated(0.0).isel(seed=slice(2))
+    assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(few).word == "open"
+
+
+def test_a_relative_distance_leaves_out_what_one_side_lacks() -> None:
+    tree = xr.DataTree.from_dict(
+        {
+            "theory/drops": xr.Dataset({"drop": ("mode", [100.0, 200.0, np.nan])}),
+            "simulation/drops": xr.Dataset(
+                {"drop": (("seed", "mode"), [[101.0, 204.0, 300.0], [99.0, np.nan, 5.0]])}
+            ),
+        }
+    )
+    claim = Within("theory/drops/drop", "simulation/drops/drop", "It is so.", most=0.03)
+    verdict = claim.verdict(tree)
+    assert_allclose(verdict.value, 0.02, rtol=1e-12)
+    assert dict(verdict.evidence)["entries compared"] == "3 of 6"
+
+
+def test_a_limit_measures_the_order_of_the_gap_along_its_size() -> None:
+    sizes = np.array([8, 16, 64])
+    tree = xr.DataTree.from_dict(
+        {
+            "theory/error": xr.Dataset({"icl": ("tau", [1.0, 2.0])}, {"tau": [0.5, 2.0]}),
+            "simulation/error": xr.Dataset(
+                {"icl": (("seed", "dimension", "tau"), ([1.0, 2.0] + 3.0 / sizes[:, None])[None])},
+                {"dimension": sizes, "tau": [0.5, 2.0], "seed": [0]},
+            ),
+        }
+    )
+    claim = Limit("theory/error/icl", "simulation/error/icl", "It is so.", along="dimension", order=1.0)
+    assert_allclose(claim.verdict(tree).value, 1.0, rtol=1e-9)

@@ -1,8 +1,7 @@
-"""What agreement means: claims that a study makes, and verdicts in numbers.
+"""What agreement means: verdicts in numbers, and the numbers they are made of.
 
-`Exact` claims that a gap vanishes with the step of gradient descent; `Limit` that it vanishes along a named
-axis. Each is a fitted order over at least three sizes, and holds when the order is at least the stated one
-minus 0.25.
+An order is fitted over at least three sizes, and a claim of an order holds when the fit is at least the stated
+one minus 0.25.
 """
 
 from dataclasses import dataclass
@@ -29,14 +28,20 @@ class Verdict:
     """What the number is."""
     value: float
     yardstick: float
-    """The least value with which the claim holds."""
+    """The least value with which the claim holds; the largest one if `at_most`."""
     evidence: tuple[tuple[str, str], ...]
     """Further numbers, as label and text."""
+    at_most: bool = False
 
     @property
     def holds(self) -> bool:
-        """Whether the number reaches its yardstick."""
-        return bool(self.value >= self.yardstick)
+        """Whether the number reaches its yardstick, or stays below it."""
+        return bool(self.value <= self.yardstick if self.at_most else self.value >= self.yardstick)
+
+    @property
+    def bound(self) -> str:
+        """The yardstick as text."""
+        return f"{'≤' if self.at_most else '≥'} {self.yardstick:#.3g}"
 
     @property
     def word(self) -> str:
@@ -50,79 +55,6 @@ class Claim(Protocol):
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The claim, judged on a labelled result."""
         ...
-
-
-@dataclass(frozen=True)
-class ExactInRate:
-    """Gradient descent at several rates against the flow from the same start on the same moments.
-
-    The gap is the largest |ΔL| over all recorded times, the middle one of the seeds.
-    """
-
-    flow: str = "theory/flow"
-    descent: str = "simulation/rates"
-    order: float = 1.0
-
-    def verdict(self, result: "xr.DataTree") -> Verdict:
-        """Order in the rate at which the gap vanishes."""
-        rates = result[self.descent].to_dataset()
-        gaps = np.abs(rates.loss - result[self.flow].to_dataset().loss).max("time").median("seed")
-        return Verdict(
-            claim="exact in the rate",
-            meaning="Gradient descent becomes its gradient flow, from the same start on the same moments.",
-            measure="order of the largest gap in the rate",
-            value=fitted_order(rates.rate.values, gaps.values),
-            yardstick=self.order - SLACK,
-            evidence=tuple(
-                (f"largest gap at rate {rate:.3g}", f"{gap:.2e}")
-                for rate, gap in zip(rates.rate.values, gaps.values, strict=True)
-            ),
-        )
-
-
-@dataclass(frozen=True)
-class LimitInSequences:
-    """Gradient descent on P drawn sequences against population theory, in the limit of many sequences.
-
-    Compared are the losses at which the curve rests between its drops and at its end, the times of the drops,
-    and the gap at the middle one of all recorded times; never the largest gap at equal times: the drops of a
-    finite sample shift by a few percent, however large it is.
-    """
-
-    levels: str = "theory/levels"
-    flow: str = "theory/flow"
-    descent: str = "simulation/sequences"
-    order: float = 0.5
-
-    def verdict(self, result: "xr.DataTree") -> Verdict:
-        """Order in 1/P at which sampled curves approach theory: the smaller of the orders of two gaps."""
-        flow, descent = result[self.flow].to_dataset(), result[self.descent].to_dataset()
-        levels = result[self.levels].to_dataset().level
-        levels = levels.isel(seed=0).values if "seed" in levels.dims else levels.values
-        exact = [rests_and_drops(flow.time.values, curve, levels) for curve in flow.loss.values]
-        sizes = descent.sequences.values
-        rests, shifts = [], []
-        for size in sizes:
-            curves = descent.loss.sel(sequences=size).values
-            sampled = [rests_and_drops(descent.time.values, curve, levels) for curve in curves]
-            rests.append(np.nanmedian([np.abs(one[0] - two[0]) for one, two in zip(sampled, exact, strict=True)]))
-            shifts.append(np.nanmedian([one[1] / two[1] - 1 for one, two in zip(sampled, exact, strict=True)]))
-        middle = np.abs(descent.loss - flow.loss).median("time").mean("seed").sel(sequences=sizes).values
-        orders = [fitted_order(1 / sizes, np.array(gaps)) for gaps in (rests, middle)]
-        return Verdict(
-            claim="limit in sequences",
-            meaning="On many drawn sequences the curve rests and ends at the losses of population theory.",
-            measure="order in 1/P of the gap in level (of the median gap, if less)",
-            value=float(np.min(orders)),
-            yardstick=self.order - SLACK,
-            evidence=tuple(
-                (
-                    f"P = {size}",
-                    f"levels within {rest:.4f}, median gap {gap:.4f}, drops at {1 + shift:.3f} of theory's times",
-                )
-                for size, rest, gap, shift in zip(sizes, rests, middle, shifts, strict=True)
-            ),
-        )
 
 
 def fitted_order(sizes: Float[np.ndarray, "n"], gaps: Float[np.ndarray, "n"]) -> float:

@@ -203,7 +203,7 @@ def _summary(study: Study, result: "xr.DataTree", path: Path, figure: Path) -> d
             "meaning": verdict.meaning,
             "measure": verdict.measure,
             "value": verdict.value if math.isfinite(verdict.value) else None,
-            "yardstick": verdict.yardstick,
+            "yardstick": verdict.bound,
             "verdict": verdict.word,
             "evidence": dict(verdict.evidence),
         }

@@ -90,7 +90,7 @@ def print_verdicts(verdicts: Sequence[tuple[str, Verdict]]) -> None:
                 verdict.claim,
                 verdict.measure,
                 f"{verdict.value:#.3g}",
-                f"≥ {verdict.yardstick:#.3g}",
+                verdict.bound,
                 verdict.word,
             )
             for name, verdict in verdicts

@@ -15,8 +15,8 @@ import numpy as np
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.agreement import ExactInRate, LimitInSequences
 from iclab.attention import MergedAttention, random_merged
+from iclab.claims import ExactInRate, LimitInSequences
 from iclab.outcomes import Levels, LossByRate, LossBySequences, LossCurve
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences

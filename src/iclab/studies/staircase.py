@@ -17,8 +17,8 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.agreement import ExactInRate, LimitInSequences
 from iclab.attention import SeparateAttention, random_separate
+from iclab.claims import ExactInRate, LimitInSequences
 from iclab.outcomes import HeadCurves, Levels, LossByRate, LossBySequences, Trajectory, ValueCurves
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
