@@ -103,10 +103,10 @@ class WithinErrors:
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest distance in standard errors; open with fewer than three seeds."""
-        simulated = result[self.simulation]
+        simulated = _variable(result, self.simulation)
         count = simulated.sizes["seed"]
         error = simulated.std("seed", ddof=1) / np.sqrt(count)
-        distance = abs(simulated.mean("seed") - result[self.theory]) / error
+        distance = abs(simulated.mean("seed") - _variable(result, self.theory)) / error
         return Verdict(
             claim="exact within sampling error",
             meaning=self.meaning,
@@ -130,7 +130,7 @@ class Within:
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The distance |simulation / theory − 1| at the quantile; entries that either side lacks are left out."""
-        distance = abs(result[self.simulation] / result[self.theory] - 1).values
+        distance = abs(_variable(result, self.simulation) / _variable(result, self.theory) - 1).values
         known = distance[np.isfinite(distance)]
         name = "largest" if self.quantile == 1 else f"{100 * self.quantile:g} % quantile of the"
         return Verdict(
@@ -159,7 +159,7 @@ class Limit:
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/size of the middle |gap| over all other axes."""
-        gap = abs(result[self.simulation] - result[self.theory])
+        gap = abs(_variable(result, self.simulation) - _variable(result, self.theory))
         gap = gap.median([axis for axis in gap.dims if axis != self.along])
         sizes = gap[self.along].values.astype(float)
         return Verdict(
@@ -173,3 +173,12 @@ class Limit:
                 for size, one in zip(sizes, gap.values, strict=True)
             ),
         )
+
+
+def _variable(result: "xr.DataTree", path: str) -> "xr.DataArray":
+    import xarray as xr
+
+    found = result[path]
+    if not isinstance(found, xr.DataArray):
+        raise KeyError(f"{path} must name a variable, as in theory/group/variable")
+    return found
