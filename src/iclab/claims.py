@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class ExactInRate:
     """Gradient descent at several rates against the flow from the same start on the same moments.
 
-    The gap is the largest |ΔL| over all recorded times, the middle one of the seeds.
+    The gap is the largest |ΔL| over all recorded times, and over all ranks or starts; the middle one of the seeds.
     """
 
     flow: str = "theory/flow"
@@ -29,7 +29,8 @@ class ExactInRate:
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in the rate at which the gap vanishes."""
         rates = result[self.descent].to_dataset()
-        gaps = np.abs(rates.loss - result[self.flow].to_dataset().loss).max("time").median("seed")
+        gaps = np.abs(rates.loss - result[self.flow].to_dataset().loss)
+        gaps = gaps.max([axis for axis in gaps.dims if axis not in ("rate", "seed")]).median("seed")
         return Verdict(
             claim="exact in the rate",
             meaning="Gradient descent becomes its gradient flow, from the same start on the same moments.",
@@ -60,18 +61,13 @@ class LimitInSequences:
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/P at which sampled curves approach theory: the smaller of the orders of two gaps."""
         flow, descent = result[self.flow].to_dataset(), result[self.descent].to_dataset()
-        levels = result[self.levels].to_dataset().level
-        levels = levels.isel(seed=0).values if "seed" in levels.dims else levels.values
-        exact = [rests_and_drops(flow.time.values, curve, levels) for curve in flow.loss.values]
+        levels = _first_seed(result[self.levels].to_dataset().level)
+        exact, sampled = _rests_and_drops(flow.loss, levels), _rests_and_drops(descent.loss, levels)
         sizes = descent.sequences.values
-        rests, shifts = [], []
-        for size in sizes:
-            curves = descent.loss.sel(sequences=size).values
-            sampled = [rests_and_drops(descent.time.values, curve, levels) for curve in curves]
-            rests.append(np.nanmedian([np.abs(one[0] - two[0]) for one, two in zip(sampled, exact, strict=True)]))
-            shifts.append(np.nanmedian([one[1] / two[1] - 1 for one, two in zip(sampled, exact, strict=True)]))
-        middle = np.abs(descent.loss - flow.loss).median("time").mean("seed").sel(sequences=sizes).values
-        orders = [fitted_order(1 / sizes, np.array(gaps)) for gaps in (rests, middle)]
+        rests = _over_all_but("sequences", "median", abs(sampled[0] - exact[0]))
+        shifts = _over_all_but("sequences", "median", sampled[1] / exact[1] - 1)
+        middle = _over_all_but("sequences", "mean", abs(descent.loss - flow.loss).median("time"))
+        orders = [fitted_order(1 / sizes, gaps) for gaps in (rests, middle)]
         return Verdict(
             claim="limit in sequences",
             meaning="On many drawn sequences the curve rests and ends at the losses of population theory.",
@@ -173,6 +169,67 @@ class Limit:
                 for size, one in zip(sizes, gap.values, strict=True)
             ),
         )
+
+
+@dataclass(frozen=True)
+class RestsNearLevels:
+    """Curves on the largest training set rest at the levels of theory that the flow of the same start visits.
+
+    A level is visited where the flow rests within 1 % of it. For each visited level the middle one of the seeds
+    counts, and the farthest level decides.
+    """
+
+    levels: str = "theory/levels"
+    flow: str = "theory/flow"
+    descent: str = "simulation/sequences"
+    most: float = 0.015
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The largest relative distance of a rest from its level."""
+        flow, descent = result[self.flow].to_dataset(), result[self.descent].to_dataset().isel(sequences=-1)
+        levels = _first_seed(result[self.levels].to_dataset().level)
+        after = levels.isel(plateau=slice(1, None)).rename(plateau="drop")
+        visited = abs(_rests_and_drops(flow.loss, levels)[0] / after - 1) <= 0.01
+        distance = abs(_rests_and_drops(descent.loss, levels)[0] / after - 1).where(visited).median("seed")
+        count = int(visited.sum())
+        return Verdict(
+            claim="rests at the levels",
+            meaning="On drawn sequences the curve rests at the levels of theory that the flow visits.",
+            measure="largest relative distance of a rest from its level",
+            value=float(distance.max()) if count else float("nan"),
+            yardstick=self.most,
+            evidence=(
+                ("P", str(int(descent.sequences))),
+                ("rests compared", str(count)),
+                ("median distance", f"{float(distance.median()):.2e}" if count else "none"),
+            ),
+            at_most=True,
+        )
+
+
+def _rests_and_drops(loss: "xr.DataArray", levels: "xr.DataArray") -> "tuple[xr.DataArray, xr.DataArray]":
+    """Rests and drops of every curve along time, with an axis `drop` in place of `time`."""
+    import xarray as xr
+
+    return xr.apply_ufunc(
+        rests_and_drops,
+        loss.time,
+        loss,
+        levels,
+        input_core_dims=[["time"], ["time"], ["plateau"]],
+        output_core_dims=[["drop"], ["drop"]],
+        vectorize=True,
+    )
+
+
+def _over_all_but(axis: str, summary: str, array: "xr.DataArray") -> np.ndarray:
+    """The mean or median over all axes but one, of the entries that are known."""
+    return getattr(array, summary)([name for name in array.dims if name != axis]).values
+
+
+def _first_seed(levels: "xr.DataArray") -> "xr.DataArray":
+    """Levels know no seed, but stand beside curves that do."""
+    return levels.isel(seed=0, drop=True) if "seed" in levels.dims else levels
 
 
 def _variable(result: "xr.DataTree", path: str) -> "xr.DataArray":

@@ -106,3 +106,96 @@ class Levels:
     """Losses of the plateaus, from nothing learned to everything learned."""
 
     level: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
+
+
+@dataclass(frozen=True)
+class DropTime:
+    """When a curve has made half of its one drop."""
+
+    time: Float[np.ndarray, ""] | float = quantity("t½", unit="τ", words="time of the half drop")
+
+
+@dataclass(frozen=True)
+class DropBySequences:
+    """When curves on training sets of several sizes have made half of their one drop."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "sequences"] = quantity("t½", "sequences", unit="τ", words="time of the half drop")
+
+
+@dataclass(frozen=True)
+class LevelsByRank:
+    """Losses of the conspicuous plateaus of heads of several ranks; the last level repeats to fill the row."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    level: Float[np.ndarray, "rank plateau"] = quantity(
+        "L(M_m)", "rank", "plateau", unit="label²", words="loss of a conspicuous plateau"
+    )
+
+
+@dataclass(frozen=True)
+class LossByRank:
+    """Mean squared error along training, for heads of several ranks."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rank time"] = quantity("L", "rank", "time", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class LossByRankAndRate:
+    """Mean squared error along gradient descent at several step sizes, for heads of several ranks."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rank rate time"] = quantity(
+        "L", "rank", "rate", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByRankAndSequences:
+    """Mean squared error on training sets of several sizes, for heads of several ranks."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rank sequences time"] = quantity(
+        "L", "rank", "sequences", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByInitial:
+    """Mean squared error along training, from starts of several sizes."""
+
+    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "initial time"] = quantity(
+        "L", "initial", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByInitialAndRate:
+    """Mean squared error along gradient descent at several step sizes, from starts of several sizes."""
+
+    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "initial rate time"] = quantity(
+        "L", "initial", "rate", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByInitialAndSequences:
+    """Mean squared error on training sets of several sizes, from starts of several sizes."""
+
+    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "initial sequences time"] = quantity(
+        "L", "initial", "sequences", "time", unit="label²", words="mean squared error"
+    )

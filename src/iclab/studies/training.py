@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from iclab import figures
+from iclab.agreement import first_below
 from iclab.attention import MergedAttention, SeparateAttention
 from iclab.numerics import require_positive, require_whole
 from iclab.outcomes import LossByRate, LossBySequences, Trajectory
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.axes import Axes
 
+    from iclab.simulation.statistics import Statistics
     from iclab.theory.population import Moments
 
 FINER = np.array([1, 3, 10])  # by which the step of gradient descent is divided to see its order
@@ -67,15 +69,27 @@ def on_sequences(
 
     The sizes are the leading axis of the trajectory.
     """
+    return on_drawn(case, drawn_statistics(case, start, key=key), start)
+
+
+def drawn_statistics(
+    case: TrainingCase, start: MergedAttention | SeparateAttention, *, key: "PRNGKeyArray"
+) -> "Statistics":
+    """Statistics of drawn training sets of each size, for training with all weights free."""
     import jax
 
-    from iclab.simulation import contexts, descent
+    from iclab.simulation import contexts
     from iclab.simulation.statistics import stack, statistics
 
-    free = start.unrestricted()
     drawn = (contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)) for size in case.sequences)
-    data = stack([statistics(sample, free) for sample in drawn])
-    return descent.on_statistics(data, free, rate=case.rate, steps=marks(case.steps))
+    return stack([statistics(sample, start.unrestricted()) for sample in drawn])
+
+
+def on_drawn(case: TrainingCase, data: "Statistics", start: MergedAttention | SeparateAttention) -> Trajectory:
+    """Gradient descent on statistics of drawn training sets, their sizes the leading axis of the trajectory."""
+    from iclab.simulation import descent
+
+    return descent.on_statistics(data, start.unrestricted(), rate=case.rate, steps=marks(case.steps))
 
 
 def by_sequences(case: TrainingCase, trained: Trajectory) -> LossBySequences:
@@ -83,11 +97,26 @@ def by_sequences(case: TrainingCase, trained: Trajectory) -> LossBySequences:
     return LossBySequences(np.array(case.sequences), trained.time, trained.loss)
 
 
-def loss_panel(axes: "Axes", result: "xr.DataTree", *, title: str, epoch: float) -> None:
-    """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs."""
-    flow, levels = result["theory/flow"].to_dataset(), result["theory/levels"].to_dataset().level
+def half_drop(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:
+    """Time at which a curve has fallen half-way from its first to its last loss."""
+    return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
+
+
+def loss_panel(
+    axes: "Axes",
+    result: "xr.DataTree",
+    *,
+    title: str,
+    epoch: float,
+    exact: tuple[str, str] = ("theory/flow", "gradient flow of the population loss"),
+) -> None:
+    """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs.
+
+    `exact` is the group that holds the curve of theory, and its label.
+    """
+    flow, levels = result[exact[0]].to_dataset(), result["theory/levels"].to_dataset().level
     figures.level_lines(axes, np.atleast_2d(levels.values)[0], label="plateaus of theory")
-    figures.theory_line(axes, flow.time, flow.loss.values[0], label="gradient flow of the population loss")
+    figures.theory_line(axes, flow.time, flow.loss.values[0], label=exact[1])
     for curve in flow.loss.values[1:]:
         figures.theory_line(axes, flow.time, curve)
     if "simulation" in result.children:
