@@ -59,7 +59,7 @@ def result_of(gap_of_rate: float, gap_of_size: float) -> xr.DataTree:
     return xr.DataTree.from_dict(
         {
             "theory/flow": xr.Dataset({"loss": (("seed", "time"), loss[None])}, dims),
-            "theory/levels": xr.Dataset({"level": ("plateau", [1.0, 0.5, 0.1])}),
+            "theory/levels": xr.Dataset({"loss": ("plateau", [1.0, 0.5, 0.1])}),
             "simulation/rates": xr.Dataset(
                 {"loss": (("seed", "rate", "time"), by_rate[None])}, {**dims, "rate": rates}
             ),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 
 from iclab.agreement import SLACK, Verdict, fitted_order, rests_and_drops
 
@@ -60,7 +61,7 @@ class LimitInSequences:
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/P at which sampled curves approach theory: the smaller of the orders of two gaps."""
         flow, descent = result[self.flow].to_dataset(), result[self.descent].to_dataset()
-        levels = result[self.levels].to_dataset().level
+        levels = result[self.levels].to_dataset().loss
         levels = levels.isel(seed=0).values if "seed" in levels.dims else levels.values
         exact = [rests_and_drops(flow.time.values, curve, levels) for curve in flow.loss.values]
         sizes = descent.sequences.values
@@ -68,8 +69,8 @@ class LimitInSequences:
         for size in sizes:
             curves = descent.loss.sel(sequences=size).values
             sampled = [rests_and_drops(descent.time.values, curve, levels) for curve in curves]
-            rests.append(np.nanmedian([np.abs(one[0] - two[0]) for one, two in zip(sampled, exact, strict=True)]))
-            shifts.append(np.nanmedian([one[1] / two[1] - 1 for one, two in zip(sampled, exact, strict=True)]))
+            rests.append(_middle([np.abs(one[0] - two[0]) for one, two in zip(sampled, exact, strict=True)]))
+            shifts.append(_middle([one[1] / two[1] - 1 for one, two in zip(sampled, exact, strict=True)]))
         middle = np.abs(descent.loss - flow.loss).median("time").mean("seed").sel(sequences=sizes).values
         orders = [fitted_order(1 / sizes, np.array(gaps)) for gaps in (rests, middle)]
         return Verdict(
@@ -173,6 +174,12 @@ class Limit:
                 for size, one in zip(sizes, gap.values, strict=True)
             ),
         )
+
+
+def _middle(parts: list[Float[np.ndarray, "n"]]) -> float:
+    """Median of the numbers that are known; NaN if none is."""
+    known = np.concatenate(parts)[np.isfinite(np.concatenate(parts))]
+    return float(np.median(known)) if len(known) else float("nan")
 
 
 def _variable(result: "xr.DataTree", path: str) -> "xr.DataArray":

@@ -105,4 +105,4 @@ class LossBySequences:
 class Levels:
     """Losses of the plateaus, from nothing learned to everything learned."""
 
-    level: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
+    loss: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")

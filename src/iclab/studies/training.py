@@ -85,7 +85,7 @@ def by_sequences(case: TrainingCase, trained: Trajectory) -> LossBySequences:
 
 def loss_panel(axes: "Axes", result: "xr.DataTree", *, title: str, epoch: float) -> None:
     """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs."""
-    flow, levels = result["theory/flow"].to_dataset(), result["theory/levels"].to_dataset().level
+    flow, levels = result["theory/flow"].to_dataset(), result["theory/levels"].to_dataset().loss
     figures.level_lines(axes, np.atleast_2d(levels.values)[0], label="plateaus of theory")
     figures.theory_line(axes, flow.time, flow.loss.values[0], label="gradient flow of the population loss")
     for curve in flow.loss.values[1:]:
