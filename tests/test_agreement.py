@@ -65,7 +65,7 @@ def result_of(gap_of_rate: float, gap_of_size: float) -> xr.DataTree:
     return xr.DataTree.from_dict(
         {
             "theory/flow": xr.Dataset({"loss": (("seed", "time"), loss[None])}, dims),
-            "theory/levels": xr.Dataset({"level": ("plateau", [1.0, 0.5, 0.1])}),
+            "theory/levels": xr.Dataset({"loss": ("plateau", [1.0, 0.5, 0.1])}),
             "simulation/rates": xr.Dataset(
                 {"loss": (("seed", "rate", "time"), by_rate[None])}, {**dims, "rate": rates}
             ),
@@ -171,7 +171,7 @@ def by_rank(floors: tuple[float, float], shift: float) -> xr.DataTree:
     return xr.DataTree.from_dict(
         {
             "theory/flow": xr.Dataset({"loss": (("seed", "rank", "time"), curves((0.1, 0.1), 1.0)[None])}, dims),
-            "theory/levels": xr.Dataset({"level": (("rank", "plateau"), [[1.0, 0.5, 0.1], [1.0, 0.1, 0.1]])}),
+            "theory/levels": xr.Dataset({"loss": (("rank", "plateau"), [[1.0, 0.5, 0.1], [1.0, 0.1, 0.1]])}),
             "simulation/sequences": xr.Dataset(
                 {"loss": (("seed", "rank", "sequences", "time"), sampled)}, {**dims, "sequences": [1000]}
             ),
@@ -191,7 +191,7 @@ def test_the_farthest_rest_of_any_rank_decides_and_the_time_of_its_drop_does_not
 
 def test_levels_that_the_flow_passes_without_rest_are_not_compared() -> None:
     tree = by_rank((0.1, 0.1), shift=1.0).to_dict()
-    far = tree["/theory/levels"].assign(level=tree["/theory/levels"].level * [[1.0, 1.1, 1.0], [1.0] * 3])
+    far = tree["/theory/levels"].assign(loss=tree["/theory/levels"].loss * [[1.0, 1.1, 1.0], [1.0] * 3])
     verdict = RestsNearLevels().verdict(xr.DataTree.from_dict({**tree, "/theory/levels": far}))
     assert dict(verdict.evidence)["rests compared"] == "2"
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import MergedAttention, Regression, SeparateAttention
 from iclab.attention import aligned_separate, random_merged, random_separate
-from iclab.theory.dynamics import merged_flow, plateaus, separate_flow
+from iclab.theory.dynamics import aligned_values, merged_flow, plateaus, separate_flow
 from iclab.theory.integration import integrate
 from iclab.theory.population import gradient, loss, moments, moments_from
 
@@ -146,6 +146,23 @@ def test_tiny_starts_wait_as_long_as_the_logarithm_of_their_size_says(scale: flo
     assert_allclose(gap, 0, atol=1e-4)  # first order in the larger start, 1e-3, times a slope of 0.1
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-9])
+def test_plateaus_longer_than_explicit_steps_can_cross_are_crossed(scale: float) -> None:
+    # Separate: algebraic escape, so a start c times smaller drops 1/c later, up to 1e10 τ here.
+    initial = scale * np.array([0.02, 0.018, 0.016, 0.014])
+    time = np.array([306.0, 400.0, 607.0, 1543.0, 8000.0]) / scale
+    flow = separate_flow(LAW, aligned_separate(initial), time)
+    known = aligned_values(Regression(), initial, time)
+    assert_allclose(flow.weights.value, known, rtol=1e-6)  # times hold 1e-9 of error, v climbs with 1e3 of it
+
+
+def test_a_plateau_that_outlasts_the_clock_of_a_float_is_said() -> None:
+    # At 6e14 τ neighbouring times differ by 0.1 τ, too much for a drop of a few τ.
+    start = aligned_separate(1e-12 * np.array([0.02, 0.018, 0.016, 0.014]))
+    with pytest.raises(ArithmeticError, match="the flow stopped at time"):
+        separate_flow(LAW, start, [8e15])
+
+
 def test_the_time_grid_starts_anywhere_and_changes_nothing() -> None:
     late = merged_flow(LAW, MERGED, [40.0, 80.0])
     full = merged_flow(LAW, MERGED, [0.0, 10.0, 40.0, 79.0, 80.0])
@@ -190,8 +207,8 @@ def test_the_published_rank_four_flow_takes_less_than_six_tenths_of_a_second() -
         ([1.0, 1.0], "time must increase strictly"),
         ([-1.0, 1.0], "time must be finite and >= 0"),
         ([0.0, np.nan], "time must be finite"),
-        ([], "time must be a non-empty list"),
-        (3.0, "time must be a non-empty list"),
+        ([], "time must be a non-empty list; got shape"),
+        (3.0, "time must be a non-empty list; got shape"),
     ],
 )
 def test_a_grid_that_does_not_increase_is_refused(time: object, message: str) -> None:
@@ -228,6 +245,12 @@ def test_a_separate_start_with_values_alone_never_moves() -> None:
 def test_a_flow_that_explodes_says_how_far_it_came() -> None:
     with pytest.raises(ArithmeticError, match="the flow stopped at time 1: Required step"):
         integrate(lambda s: s**2, np.array([1.0]), [0.5, 2.0])
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-15, 0.1, np.nan])
+def test_a_tolerance_that_no_solver_meets_is_refused(tolerance: float) -> None:
+    with pytest.raises(ValueError, match="tolerance must lie in"):
+        merged_flow(LAW, MERGED, [1.0], tolerance=tolerance)
 
 
 def test_an_aligned_start_stays_aligned() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclab.numerics import increasing_root, require
+from iclab.numerics import increasing_grid, increasing_root, nonnegative, require
 
 
 @pytest.mark.parametrize("exponent", [-300, -12, 0, 12, 300])
@@ -68,3 +68,24 @@ def test_require_says_what_must_hold() -> None:
     require(True, "unused")
     with pytest.raises(ValueError, match="heads must be positive"):
         require(False, "heads must be positive; got 0.")
+
+
+@pytest.mark.parametrize("values", [[-1.0], [np.nan], [np.inf], -0.5])
+def test_values_that_must_not_be_negative_are_refused_by_name(values: object) -> None:
+    with pytest.raises(ValueError, match="delay must be finite and >= 0"):
+        nonnegative("delay", values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([2.0, 1.0], "time must increase strictly"),
+        ([1.0, 1.0], "time must increase strictly"),
+        ([-1.0, 1.0], "time must be finite and >= 0"),
+        ([], "time must be a non-empty list"),
+        (3.0, "time must be a non-empty list"),
+    ],
+)
+def test_a_grid_must_increase_from_zero_or_later(values: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        increasing_grid("time", values)

@@ -51,7 +51,7 @@ def test_idle_pairs_do_not_change_the_layer() -> None:
 def test_conspicuous_plateaus_follow_after_each_multiple_of_the_rank() -> None:
     study = STUDIES["rank-staircase"]
     case = replace(study.full, ranks=(1, 3, 8))
-    levels = study.theory(replace(case, steps=10), study.start(case, 0))["levels"].level
+    levels = study.theory(replace(case, steps=10), study.start(case, 0))["levels"].loss
     # eigenvalues 8/36 .. 1/36 and N = 31: null loss − Σ λ/a, a = 1 + (1 + 1/λ)/31
     all_levels = [1, 0.81126, 0.64898, 0.51301, 0.40318, 0.31917, 0.26045, 0.22601, 0.21335]
     assert_allclose(levels[0], all_levels, atol=5e-6)

@@ -72,17 +72,19 @@ class Run:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 when it succeeds, 2 for input that cannot be used, 130 when interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    warnings.showwarning = lambda message, *_, **__: note(message)
     for name, value in _ONE_THREAD.items():
         os.environ.setdefault(name, value)
-    try:
-        return _command(words)
-    except KeyboardInterrupt:
-        return fail("interrupted; finished seeds are kept, nothing half-written stays", 130)
-    except (ValueError, ArithmeticError, OSError, ImportError) as error:
-        if "--debug" in words:
-            raise
-        return fail(" ".join(str(error).split()) or type(error).__name__)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: note(message)
+        try:
+            return _command(words)
+        except KeyboardInterrupt:
+            return fail("interrupted; finished seeds are kept, nothing half-written stays", 130)
+        except (ValueError, ArithmeticError, OSError, ImportError) as error:
+            if "--debug" in words:
+                raise
+            return fail(str(error) or type(error).__name__)
 
 
 def _command(words: list[str]) -> int:

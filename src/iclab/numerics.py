@@ -28,6 +28,24 @@ def require_whole(name: str, value: int, *, least: int = 1) -> None:
     require(whole and value >= least, f"{name} must be a whole number >= {least}; got {value!r}.")
 
 
+def nonnegative(name: str, values: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """The values as an array. Raises ValueError with `name` unless all are finite and >= 0."""
+    checked = np.asarray(values, dtype=float)
+    require(bool(np.all(np.isfinite(checked) & (checked >= 0))), f"{name} must be finite and >= 0; got {values!r}.")
+    return checked
+
+
+def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
+    """The values as an array. Raises ValueError with `name` unless they increase strictly from one >= 0."""
+    grid = nonnegative(name, values)
+    require(grid.ndim == 1 and grid.size > 0, f"{name} must be a non-empty list; got shape {grid.shape}.")
+    require(
+        bool(np.all(np.diff(grid) > 0)),
+        f"{name} must increase strictly; got a step back or a repeat. Sort it and drop repeats.",
+    )
+    return grid
+
+
 def increasing_root(
     function: Callable[[Array], tuple[Array, Array]], lower: Float[Array, "*n"], upper: Float[Array, "*n"]
 ) -> Float[Array, "*n"]:

@@ -105,7 +105,7 @@ class LossBySequences:
 class Levels:
     """Losses of the plateaus, from nothing learned to everything learned."""
 
-    level: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
+    loss: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class LevelsByRank:
     """Losses of the conspicuous plateaus of heads of several ranks; the last level repeats to fill the row."""
 
     rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
-    level: Float[np.ndarray, "rank plateau"] = quantity(
+    loss: Float[np.ndarray, "rank plateau"] = quantity(
         "L(M_m)", "rank", "plateau", unit="label²", words="loss of a conspicuous plateau"
     )
 

@@ -30,7 +30,8 @@ def environment() -> dict[str, str]:
 
 def device() -> str:
     """The kind of device that JAX computes on, or "none" while JAX is not in use."""
-    return sys.modules["jax"].devices()[0].platform if "jax" in sys.modules else "none"
+    jax = sys.modules.get("jax")
+    return jax.devices()[0].platform if jax else "none"
 
 
 def _commit() -> str:

@@ -65,7 +65,7 @@ class Study:
         self._require_own(case)
         numbers = seed_numbers(self.seeds if seeds is None else seeds)
         if not numbers:
-            return self._tree(case, {"theory": self._theory(case, 0)})
+            return self._tree(case, {"theory": self._theory(case, 0)}, seed=0, seconds=None)
         return joined([self._answers(case, seed) for seed in numbers])
 
     def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
@@ -100,9 +100,8 @@ class Study:
         arguments = () if self.start is None else (self.start(case, seed),)
         return self.simulation(case, *arguments, key=key_of(seed))
 
-    def _tree(
-        self, case: Any, answers: Mapping[str, Outcomes], *, seed: int | None = None, seconds: float = 0.0
-    ) -> "xr.DataTree":
+    def _tree(self, case: Any, answers: Mapping[str, Outcomes], *, seed: int, seconds: float | None) -> "xr.DataTree":
+        """Labelled answers to one seed; no seconds say that theory answered alone, for the start of that seed."""
         import xarray as xr
 
         shared = {"theory"} if self.start is None else set()
@@ -115,8 +114,8 @@ class Study:
             "study": self.name,
             "study_version": self.version,
             "case": case_json(case),
-            "seeds": np.array([] if seed is None else [seed], dtype=int),
-            "seconds": np.array([] if seed is None else [seconds], dtype=float),
+            "seeds": np.array([] if seconds is None else [seed], dtype=int),
+            "seconds": np.array([] if seconds is None else [seconds], dtype=float),
             "schema": SCHEMA,
             "device": device(),
             **environment(),

@@ -5,12 +5,12 @@ import io
 import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import tyro
-from tyro.extras import get_parser
 
 from iclab.agreement import Verdict
 from iclab.numerics import require
@@ -20,7 +20,8 @@ def parsed(form: Any, words: Sequence[str], *, prog: str, description: str) -> A
     """The flags as an instance of `form`. Raises ValueError, in one line, for flags that do not fit it."""
     complaint = io.StringIO()
     try:
-        with contextlib.redirect_stderr(complaint):
+        with contextlib.redirect_stderr(complaint), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", UserWarning)
             chosen, unknown = tyro.cli(
                 form, args=list(words), prog=prog, description=description, return_unknown_args=True
             )
@@ -28,9 +29,11 @@ def parsed(form: Any, words: Sequence[str], *, prog: str, description: str) -> A
         if not stop.code:
             raise
         raise ValueError(_in_one_line(complaint.getvalue(), prog)) from None
+    for text in dict.fromkeys(str(warning.message) for warning in said):
+        note(text)
     if unknown:
         raise ValueError(
-            f"flags must be among {', '.join(_flags(form, prog))}; got {' '.join(unknown)}. See `{prog} --help`."
+            f"flags must be among {', '.join(_flags(form))}; got {' '.join(unknown)}. See `{prog} --help`."
         )
     return chosen
 
@@ -98,9 +101,13 @@ def print_verdicts(verdicts: Sequence[tuple[str, Verdict]]) -> None:
     )
 
 
-def _flags(form: Any, prog: str) -> list[str]:
-    actions = get_parser(form, prog=prog)._actions
-    return [flag for action in actions for flag in action.option_strings if not flag.startswith("--no-")]
+def _flags(form: Any) -> list[str]:
+    """All flags of a form, as its help lists them."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        tyro.cli(form, args=["--help"], prog="iclab")
+    flags = re.findall(r"(?<=[│ ])--?[a-z][\w.-]*", shown.getvalue())
+    return [flag for flag in dict.fromkeys(flags) if not flag.startswith("--no-")]
 
 
 def _in_one_line(box: str, prog: str) -> str:

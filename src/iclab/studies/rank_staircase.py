@@ -97,7 +97,7 @@ def with_idle_pairs(layer: SeparateAttention, rank: int) -> SeparateAttention:
 
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """A panel for each rank: loss against time, every seed, and the levels of the conspicuous plateaus."""
-    flow, levels = result["theory/flow"].to_dataset(), result["theory/levels"].to_dataset().level
+    flow, levels = result["theory/flow"].to_dataset(), result["theory/levels"].to_dataset().loss
     levels = levels.isel(seed=0) if "seed" in levels.dims else levels
     columns = min(4, flow.sizes["rank"])
     rows = -(-flow.sizes["rank"] // columns)

@@ -3,20 +3,19 @@
 Linear attention whose heads have a key and a query of their own passes from saddle to saddle: each plateau of
 its loss is the least loss with one mode more, and each head ends up holding one eigenvector of the inputs.
 Theory is the gradient flow of the population loss from the same start, and the scalar equation of an aligned
-head, entered so that it escapes when the random start is predicted to escape. Simulation is gradient descent:
-on the population moments, to show that it becomes that flow as its step shrinks, and on drawn sequences with
-every weight that reaches the prediction free, to show where a finite training set rests. Published as
-figure 3 of arXiv 2501.16265.
+head, entered so that it drops when the flow does. Simulation is gradient descent: on the population moments,
+to show that it becomes that flow as its step shrinks, and on drawn sequences with every weight that reaches
+the prediction free, to show where a finite training set rests. Published as figure 3 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from iclab import figures
 from iclab import theory as theories
+from iclab.agreement import rests_and_drops
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences
 from iclab.outcomes import HeadCurves, Levels, LossByRate, LossBySequences, Trajectory, ValueCurves
@@ -56,10 +55,10 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, HeadCurves | Value
     """The gradient flow with its heads, the scalar equation of each mode's head, and the plateaus."""
     dynamics = theories.dynamics
     moments = theories.population.moments(case.problem)
-    time = case.rate * marks(case.steps)
+    flow = dynamics.separate_flow(moments, start, case.rate * marks(case.steps))
     return {
-        "flow": head_curves(dynamics.separate_flow(moments, start, time)),
-        "scalar": scalar_values(case, moments, start, time),
+        "flow": head_curves(flow),
+        "scalar": scalar_values(moments, case.problem, flow),
         "levels": Levels(dynamics.plateaus(moments)),
     }
 
@@ -77,17 +76,21 @@ def simulation(
     }
 
 
-def scalar_values(
-    case: Case, moments: "Moments", start: SeparateAttention, time: Float[np.ndarray, "time"]
-) -> ValueCurves:
-    """The scalar equation of each mode's head, entered so that it escapes when the start is predicted to.
+def scalar_values(moments: "Moments", problem: Regression, flow: Trajectory) -> ValueCurves:
+    """The scalar equation dv = g v² − h v⁵ of each mode's head, entered so that it drops when the flow does.
 
-    From a small strength v₀ the equation dv = g v² − h v⁵ escapes at 1/(g v₀); so v₀ = 1/(g T) escapes at T.
+    Modes drop in the order of their growth g. A head that blows up at T, half_drop_shift after half of its drop,
+    starts with strength 1/(g T). Modes that the flow does not reach stay at zero.
     """
     dynamics = theories.dynamics
-    growth = np.diag(moments.cross)
-    strengths = 1 / (growth * dynamics.escape_times(moments, start))
-    return ValueCurves(time, dynamics.aligned_values(case.problem, strengths, time))
+    growth, damping = np.diag(moments.cross), np.diag(moments.second) * np.diag(moments.input_covariance)
+    drops, shifts = np.empty_like(growth), np.empty_like(growth)
+    drops[np.argsort(-growth, kind="stable")] = rests_and_drops(flow.time, flow.loss, dynamics.plateaus(moments))[1]
+    worth = np.divide(growth**2, damping, out=np.zeros_like(growth), where=damping > 0)
+    shifts[np.argsort(-worth, kind="stable")] = dynamics.half_drop_shift(moments)
+    reached = np.isfinite(drops) & (growth > 0)
+    strengths = 1 / np.where(reached, growth * (drops - shifts), 1.0)
+    return ValueCurves(flow.time, np.where(reached, dynamics.aligned_values(problem, strengths, flow.time), 0.0))
 
 
 def head_curves(run: Trajectory) -> HeadCurves:
@@ -122,11 +125,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         if "simulation" in first:
             figures.dashed_line(values, first["simulation"].time, first["simulation"].value, color=color)
             figures.dashed_line(alignments, first["simulation"].time, first["simulation"].alignment, color=color)
-    values.set(title="value weights, seed 0", ylabel="|value| of the mode's head", xlabel="training time $t$")
-    alignments.set(
-        title="keys and queries, seed 0", ylabel="|cosine| with the eigenvector", xlabel="training time $t$"
-    )
-    values.legend(title="scalar equation; dashed: simulation", title_fontsize=7)
+    values.set(title="values; dashed: simulation, seed 0", ylabel="|value| of the mode's head", xlabel="time $t$")
+    alignments.set(title="keys and queries, seed 0", ylabel="|cosine| with the eigenvector", xlabel="time $t$")
+    alignments.legend(loc="lower right")
 
 
 STUDY = Study(

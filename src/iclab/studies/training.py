@@ -114,7 +114,7 @@ def loss_panel(
 
     `exact` is the group that holds the curve of theory, and its label.
     """
-    flow, levels = result[exact[0]].to_dataset(), result["theory/levels"].to_dataset().level
+    flow, levels = result[exact[0]].to_dataset(), result["theory/levels"].to_dataset().loss
     figures.level_lines(axes, np.atleast_2d(levels.values)[0], label="plateaus of theory")
     figures.theory_line(axes, flow.time, flow.loss.values[0], label=exact[1])
     for curve in flow.loss.values[1:]:

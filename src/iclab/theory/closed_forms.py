@@ -1,15 +1,14 @@
-"""Time courses that need no integration of a layer: a formula, a root, or D + 1 scalars.
+"""Time course of merged attention from a small start: a formula for white problems, else D + 1 scalars.
 
-White problems make merged attention logistic; aligned heads of separate attention decouple into one scalar each.
 Times are in units of τ, of the flow of −½∇L.
 """
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import exprel, hyp2f1, logit
+from scipy.special import exprel, logit
 
 from iclab.attention import MergedAttention
-from iclab.numerics import increasing_root, require
+from iclab.numerics import nonnegative, require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
 from iclab.theory.commuting import commuting_modes
@@ -54,7 +53,7 @@ def white_merged_loss(
     Source: zhang2025training, eq. 10; noise and task variance derived in docs/derivations/dynamics.
     """
     law, g, h = _white(problem)
-    t, D = _times(time), problem.dimension
+    t, D = nonnegative("time", time), problem.dimension
     first = _amplitude(amplitude) ** 2 / np.sqrt(D)  # σ(0)
     rate = 2 * np.sqrt(D) * g
     held = 2 * np.sqrt(D) * h * t * exprel(-rate * t)  # h/g · (1 − exp(−rate t)), finite at g = 0
@@ -115,88 +114,6 @@ def reduced_merged_flow(moments: Moments, amplitude: float, time: Float[Array, "
     return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
 
 
-def aligned_values(
-    problem: Regression, initial: Float[Array, "mode"], time: Float[Array, "*time"]
-) -> Float[Array, "*time mode"]:
-    """Values of separate attention whose head d starts as value, key and query `initial[d]` along direction d.
-
-    Such heads stay aligned and decouple: dv/dt = g v² − h v⁵, solved in implicit form. Exact for any start > 0;
-    directions are those of the problem, largest input eigenvalue first.
-
-    Raises ValueError for fewer heads than modes, initial <= 0 and negative times.
-
-    Source: zhang2025training, eq. 21; implicit solution derived in docs/derivations/dynamics.
-    """
-    g, h = _aligned_rates(problem)
-    first = np.asarray(initial, dtype=float)
-    require(
-        first.shape == g.shape,
-        f"initial must hold one strength for each of the {len(g)} modes; got shape {first.shape}. With fewer heads "
-        "than modes integrate separate_flow.",
-    )
-    require(bool(np.all(np.isfinite(first) & (first > 0))), f"initial must be finite and > 0; got {initial!r}.")
-    t = _times(time)
-    return np.stack([_aligned_value(*rates, t) for rates in zip(g, h, first, strict=True)], axis=-1)
-
-
-def aligned_loss(
-    problem: Regression, initial: Float[Array, "mode"], time: Float[Array, "*time"]
-) -> Float[Array, "*time"]:
-    """Loss of separate attention with one aligned head for each mode: an exact staircase.
-
-    As aligned_values: null loss − Σ (2 g v³ − h v⁶).
-
-    Source: zhang2025training, eqs. 19 and 21; derived in docs/derivations/dynamics.
-    """
-    g, h = _aligned_rates(problem)
-    cube = aligned_values(problem, initial, time) ** 3
-    return moments(problem).null_loss - np.sum((2 * g - h * cube) * cube, axis=-1)
-
-
-def _aligned_rates(problem: Regression) -> tuple[Array, Array]:
-    law = moments(problem)
-    return np.diag(law.cross), np.diag(law.second) * np.diag(law.input_covariance)
-
-
-def _aligned_value(g: float, h: float, first: float, t: Float[Array, "*time"]) -> Float[Array, "*time"]:
-    """v(t) of dv/dt = g v² − h v⁵: the root of clock(v) = clock(first) + t on its side of the rest point."""
-    if h == 0:
-        return np.full_like(t, first)
-    if g == 0:
-        return (first**-4 + 4 * h * t) ** -0.25
-    rest = np.cbrt(g / h)
-    x0 = first / rest
-    if x0 == 1:
-        return np.full_like(t, first)
-    clock, side = (_rising_clock, 1) if x0 < 1 else (_falling_clock, -1)
-    start, end = np.full_like(t, x0), np.ones_like(t)
-    elapsed = clock(start) + g * rest * t
-
-    def late(x: Array) -> tuple[Array, Array]:
-        with np.errstate(divide="ignore"):
-            return side * (clock(x) - elapsed), 1 / np.abs(x * (1 - x**3))
-
-    return rest * increasing_root(late, np.minimum(start, end), np.maximum(start, end))
-
-
-def _rising_clock(x: Array) -> Array:
-    """P with dP/dx = 1/(x² (1 − x³)) below x = 1."""
-    with np.errstate(divide="ignore"):
-        return -1 / x + (0.5 * np.log1p(x + x * x) - np.log1p(-x) - np.sqrt(3) * _turn(x)) / 3
-
-
-def _falling_clock(x: Array) -> Array:
-    """∫ dx'/(x'² (x'³ − 1)) from x to infinity; the logarithms cancel where its series is short, far above 1."""
-    u = 1 / x
-    with np.errstate(divide="ignore"):
-        near = -u + (0.5 * np.log1p(u + u * u) - np.log1p(-u) + np.sqrt(3) * _turn(u)) / 3
-    return np.where(u < 0.5, u**4 / 4 * hyp2f1(1, 4 / 3, 7 / 3, np.minimum(u, 0.5) ** 3), near)
-
-
-def _turn(x: Array) -> Array:
-    return np.arctan(np.sqrt(3) * x / (2 + x))  # arctan((2x + 1)/√3) − π/6
-
-
 def _white(problem: Regression) -> tuple[Moments, float, float]:
     for name, spectrum in (("eigenvalues", problem.eigenvalues), ("task_eigenvalues", problem.task_spectrum)):
         require(
@@ -213,10 +130,4 @@ def _amplitude(amplitude: Float[Array, "*n"] | float) -> Float[Array, "*n"]:
         bool(np.all(np.isfinite(checked) & (checked > 0))),
         f"amplitude must be finite and > 0; got {amplitude!r}. From zero the flow never moves.",
     )
-    return checked
-
-
-def _times(time: Float[Array, "*time"]) -> Float[Array, "*time"]:
-    checked = np.asarray(time, dtype=float)
-    require(bool(np.all(np.isfinite(checked) & (checked >= 0))), f"time must be finite and >= 0; got {time!r}.")
     return checked

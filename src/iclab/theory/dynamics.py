@@ -5,9 +5,8 @@ query. Every result reads the law of contexts from `population.Moments`; times a
 −½∇L.
 """
 
+from iclab.theory.aligned import aligned_loss, aligned_values, half_drop_shift
 from iclab.theory.closed_forms import (
-    aligned_loss,
-    aligned_values,
     growing_amplitude,
     reduced_merged_flow,
     white_drop_time,
@@ -24,6 +23,7 @@ __all__ = [
     "commuting_modes",
     "fixed_point",
     "growing_amplitude",
+    "half_drop_shift",
     "merged_flow",
     "plateaus",
     "reduced_merged_flow",
