@@ -28,6 +28,8 @@ from iclab.studies.training import half_drop
         ),
         ("rank-staircase", {"ranks": (1, 0)}, "ranks must be whole numbers >= 1; got 0"),
         ("rank-staircase", {"ranks": (2, 2)}, "ranks must differ"),
+        ("initial-scale", {"factors": (1.0, 1.0)}, r"factors must increase from 1 or more; got \(1.0, 1.0\)"),
+        ("initial-scale", {"factors": (0.5, 1.0)}, "factors must increase from 1 or more"),
         ("rank-staircase", {"heads": 0}, "heads must be a whole number >= 1; got 0"),
     ],
 )

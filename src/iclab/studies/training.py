@@ -49,17 +49,31 @@ def marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.round(np.concatenate([even, early])).astype(int))
 
 
+def log_marks(steps: int) -> Int[np.ndarray, "record"]:
+    """Steps at which losses are recorded: the start, then spaced by equal ratios."""
+    return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, 300)])).astype(int))
+
+
 def by_rate(moments: "Moments", start: MergedAttention | SeparateAttention, *, rate: float, steps: int) -> LossByRate:
     """Gradient descent on the population moments themselves, at the rate and at finer ones, to the same time."""
+    recorded = marks(steps)
+    curves = [on_population(moments, start, rate=rate / finer, steps=finer * recorded).loss for finer in FINER]
+    return LossByRate(rate / FINER, rate * recorded, np.stack(curves))
+
+
+def on_population(
+    moments: "Moments",
+    start: MergedAttention | SeparateAttention,
+    *,
+    rate: float,
+    steps: Int[np.ndarray, "record"],
+) -> Trajectory:
+    """Gradient descent of a restricted layer on the population moments."""
     from iclab.simulation import descent
     from iclab.simulation.statistics import Statistics
 
     population = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
-    curves = [
-        descent.on_statistics(population, start, rate=rate / finer, steps=finer * marks(steps)).loss
-        for finer in FINER
-    ]
-    return LossByRate(rate / FINER, rate * marks(steps), np.stack(curves))
+    return descent.on_statistics(population, start, rate=rate, steps=steps)
 
 
 def on_sequences(
@@ -85,11 +99,22 @@ def drawn_statistics(
     return stack([statistics(sample, start.unrestricted()) for sample in drawn])
 
 
-def on_drawn(case: TrainingCase, data: "Statistics", start: MergedAttention | SeparateAttention) -> Trajectory:
-    """Gradient descent on statistics of drawn training sets, their sizes the leading axis of the trajectory."""
+def on_drawn(
+    case: TrainingCase,
+    data: "Statistics",
+    start: MergedAttention | SeparateAttention,
+    *,
+    steps: Int[np.ndarray, "record"] | None = None,
+) -> Trajectory:
+    """Gradient descent on statistics of drawn training sets, their sizes the leading axis of the trajectory.
+
+    Recorded at `steps`, or at the marks of the case.
+    """
     from iclab.simulation import descent
 
-    return descent.on_statistics(data, start.unrestricted(), rate=case.rate, steps=marks(case.steps))
+    return descent.on_statistics(
+        data, start.unrestricted(), rate=case.rate, steps=marks(case.steps) if steps is None else steps
+    )
 
 
 def by_sequences(case: TrainingCase, trained: Trajectory) -> LossBySequences:
