@@ -124,6 +124,20 @@ def test_a_bias_is_measured_in_standard_errors_of_the_mean(bias: float, word: st
     assert verdict.word == word
 
 
+def test_where_theory_knows_seeds_gaps_are_taken_seed_by_seed() -> None:
+    tree = replicated(0.7).to_dict()
+    shift = 10.0 * np.arange(25)[:, None]
+    known = {name: xr.Dataset({"loss": (("seed", "time"), np.broadcast_to(shift, (25, 3)))}) for name in "ab"}
+    paired = {
+        "/theory/curve": tree["/theory/curve"] + known["a"],
+        "/simulation/curve": tree["/simulation/curve"] + known["b"],
+    }
+    verdict = WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(
+        xr.DataTree.from_dict(paired)
+    )
+    assert_allclose(verdict.value, 3.5, rtol=1e-9)
+
+
 def test_two_seeds_have_no_standard_error_worth_the_name() -> None:
     few = replicated(0.0).isel(seed=slice(2))
     assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(few).word == "open"

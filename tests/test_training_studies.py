@@ -30,6 +30,11 @@ from iclab.studies.training import half_drop
         ("rank-staircase", {"ranks": (2, 2)}, "ranks must differ"),
         ("initial-scale", {"factors": (1.0, 1.0)}, r"factors must increase from 1 or more; got \(1.0, 1.0\)"),
         ("initial-scale", {"factors": (0.5, 1.0)}, "factors must increase from 1 or more"),
+        ("context-lengths", {"test_lengths": (0,)}, "test_lengths must be whole numbers >= 1; got 0"),
+        ("context-lengths", {"test_noises": (-0.1,)}, "test_noises must be finite and >= 0"),
+        ("context-lengths", {"input_tilts": ()}, "input_tilts must be finite and >= 0; got"),
+        ("context-lengths", {"task_tilts": (np.nan,)}, "task_tilts must be finite; got"),
+        ("context-lengths", {"problem": Regression((0.5, 0.0))}, "problem.eigenvalues must be positive to be tilted"),
         ("rank-staircase", {"heads": 0}, "heads must be a whole number >= 1; got 0"),
     ],
 )
@@ -59,3 +64,12 @@ def test_conspicuous_plateaus_follow_after_each_multiple_of_the_rank() -> None:
     assert_allclose(levels[0], all_levels, atol=5e-6)
     assert_allclose(np.unique(levels[1])[::-1], np.array(all_levels)[[0, 3, 6, 8]], atol=5e-6)
     assert_allclose(np.unique(levels[2])[::-1], np.array(all_levels)[[0, 8]], atol=5e-6)
+
+
+def test_tilted_laws_keep_trace_and_order() -> None:
+    case = STUDIES["context-lengths"].quick
+    white, usual, steep = case.laws()["inputs"]
+    assert_allclose(white.eigenvalues, [0.25] * 4, rtol=1e-15)
+    assert_allclose(usual.eigenvalues, (0.4, 0.3, 0.2, 0.1), rtol=1e-15)
+    assert_allclose(steep.eigenvalues, np.array([16, 9, 4, 1]) / 30, rtol=1e-15)
+    assert_allclose(case.laws()["tasks"][0].task_eigenvalues, 4 * np.array([3, 4, 6, 12]) / 25, rtol=1e-15)

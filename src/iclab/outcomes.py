@@ -199,3 +199,29 @@ class LossByInitialAndSequences:
     loss: Float[np.ndarray, "initial sequences time"] = quantity(
         "L", "initial", "sequences", "time", unit="label²", words="mean squared error"
     )
+
+
+@dataclass(frozen=True)
+class LossByLength:
+    """Mean squared error of one layer on contexts of several lengths."""
+
+    context_length: Int[np.ndarray, "context_length"] = quantity("N", "context_length", words="labelled examples")
+    loss: Float[np.ndarray, "context_length"] = quantity(
+        "L", "context_length", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByNoise:
+    """Mean squared error of one layer on contexts with several variances of the label noise."""
+
+    noise: Float[np.ndarray, "noise"] = quantity("ρ", "noise", unit="label²", words="variance of the label noise")
+    loss: Float[np.ndarray, "noise"] = quantity("L", "noise", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class LossByTilt:
+    """Mean squared error of one layer where a covariance is a power of the trained input covariance."""
+
+    tilt: Float[np.ndarray, "tilt"] = quantity("p", "tilt", words="power of the input eigenvalues")
+    loss: Float[np.ndarray, "tilt"] = quantity("L", "tilt", unit="label²", words="mean squared error")

@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 from iclab.study import Study
 
-_OURS = ("abrupt_drop", "staircase", "white_drop", "rank_staircase", "initial_scale")
+_OURS = ("abrupt_drop", "staircase", "white_drop", "rank_staircase", "initial_scale", "context_lengths")
 
 
 class _Studies(Mapping[str, Study]):

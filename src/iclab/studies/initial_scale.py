@@ -89,7 +89,7 @@ def simulation(
 
 def layers(start: SeparateAttention) -> list[SeparateAttention]:
     """The starts one by one."""
-    return [SeparateAttention(*parts) for parts in zip(start.value, start.key, start.query, strict=True)]
+    return [start[i] for i in range(len(start.value))]
 
 
 def sizes(case: Case) -> np.ndarray:

@@ -127,6 +127,21 @@ def half_drop(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) 
     return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
 
 
+def test_panel(axes: "Axes", result: "xr.DataTree", name: str, axis: str, *, label: str) -> None:
+    """Loss of one layer along one kind of test: theory, and means over seeds with their standard errors."""
+    exact = result[f"theory/{name}"].to_dataset()
+    figures.theory_line(axes, exact[axis], first_seed(exact.loss), label="this layer, theory")
+    if "simulation" in result.children:
+        tested = result[f"simulation/{name}"].to_dataset().loss
+        figures.mean_points(axes, tested[axis], tested, label="drawn contexts")
+    axes.set(xlabel=label, ylabel="test loss")
+
+
+def first_seed(array: "xr.DataArray") -> "xr.DataArray":
+    """What the first seed found, where seeds matter."""
+    return array.isel(seed=0, drop=True) if "seed" in array.dims else array
+
+
 def loss_panel(
     axes: "Axes",
     result: "xr.DataTree",
