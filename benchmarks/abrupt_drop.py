@@ -7,7 +7,6 @@ import numpy as np
 from measure import seconds
 
 from iclab import Regression
-from iclab.attention import unrestricted
 from iclab.conventions import context_length, eigenvalues, merged_start, merged_units
 from iclab.outcomes import Trajectory
 from iclab.simulation.contexts import draw
@@ -21,7 +20,7 @@ UNITS = merged_units(0.001, context_length(32))
 def curve(seed: int) -> Trajectory:
     problem = Regression(eigenvalues=eigenvalues(4), context_length=context_length(32))
     start = merged_start(4, 8, initial=1e-6, units=UNITS, rng=np.random.default_rng(seed))
-    start = unrestricted(start)
+    start = start.unrestricted()
     contexts = draw(problem, 5000, key=key_of(seed))
     return on_statistics(statistics(contexts, start), start, rate=UNITS.rate, steps=range(0, 6001, 10))
 

@@ -8,7 +8,7 @@ import numpy as np
 from measure import least_seconds
 
 from iclab import Regression
-from iclab.attention import Layer, random_merged, random_separate, unrestricted
+from iclab.attention import Layer, random_merged, random_separate
 from iclab.simulation.contexts import Contexts, draw
 from iclab.simulation.descent import on_features, on_statistics, on_tokens
 from iclab.simulation.keys import key_of
@@ -39,4 +39,4 @@ if __name__ == "__main__":
     merged, separate = random_merged(4, 8, scale=0.01, rng=rng), random_separate(4, 8, scale=0.1, rng=rng)
     for name, start in (("merged", merged), ("separate", separate)):
         print(row(f"{name}, restricted", contexts, start))
-        print(row(f"{name}, unrestricted", contexts, unrestricted(start)))
+        print(row(f"{name}, unrestricted", contexts, start.unrestricted()))
