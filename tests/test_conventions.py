@@ -144,8 +144,8 @@ def test_published_starts_have_the_published_sizes() -> None:
         (lambda: merged_units(-0.1, 31), "learning_rate must be positive"),
         (lambda: merged_units(0.1, 0), "weight_scale must be positive"),
         (lambda: Units(np.nan, 1.0), "learning_rate must be positive"),
-        (lambda: context_length(1), "sequence_length must be at least 2"),
-        (lambda: eigenvalues(0), "dimension must be at least 1"),
+        (lambda: context_length(1), "sequence_length must be a whole number >= 2; got 1"),
+        (lambda: eigenvalues(2.5), "dimension must be a whole number >= 1; got 2.5"),
     ],
 )
 def test_impossible_units_are_refused_by_name(call: Callable[[], object], message: str) -> None:

@@ -1,6 +1,8 @@
 """Small numerical tools that know nothing of learning."""
 
+import operator
 from collections.abc import Callable
+from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +17,17 @@ def require(holds: bool, message: str) -> None:
     """
     if not holds:
         raise ValueError(message)
+
+
+def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
+    """`value` as an int. Raises ValueError, which calls it `name`, unless it is a whole number >= `least`."""
+    try:
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None or whole < least:
+        raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    return whole
 
 
 def increasing_root(
