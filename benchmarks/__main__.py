@@ -16,6 +16,8 @@ if __name__ == "__main__":
     unknown = sorted(set(chosen) - set(NAMES))
     if unknown:
         sys.exit(f"unknown benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    failed = False
     for name in chosen:
         print(f"== {name}", flush=True)
-        subprocess.run([sys.executable, HERE / f"{name}.py"], env=os.environ | ONE_THREAD, check=True)
+        failed |= subprocess.run([sys.executable, HERE / f"{name}.py"], env=os.environ | ONE_THREAD).returncode != 0
+    sys.exit(failed)

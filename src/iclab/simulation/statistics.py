@@ -5,7 +5,7 @@ M = XXᵀ/N. A restricted layer reads one row of M, the summary h; for an unrest
 D(D+1)² features hold D(D+1)(D+2)/2 distinct ones. So the loss over any number of sequences is
 E[y²] − 2⟨T, E[yφ]⟩ + ⟨T, E[φφᵀ] T⟩.
 
-Source: zhang2025training, sections 3.1 and 4.1; unrestricted layers derived in docs/derivations/statistics.
+Source: zhang2025training, eqs. 6, 7 and 13; unrestricted layers derived in docs/derivations/statistics.
 """
 
 from collections.abc import Sequence
