@@ -33,6 +33,12 @@ def row(name: str, contexts: Contexts, start: Layer) -> str:
     )
 
 
+def side_by_side(name: str, contexts: Contexts, start: Layer, starts: int) -> str:
+    many = type(start)(*(np.stack([part] * starts) for part in vars(start).values()))
+    each = seconds_per_step(on_statistics, statistics(contexts, start), many, 5000) / starts
+    return f"{name:22s} {starts:3d} starts side by side on statistics, each {each * 1e6:5.2f} µs"
+
+
 if __name__ == "__main__":
     rng = np.random.default_rng(0)
     contexts = draw(Regression(), 5000, key=key_of(0))
@@ -40,3 +46,6 @@ if __name__ == "__main__":
     for name, start in (("merged", merged), ("separate", separate)):
         print(row(f"{name}, restricted", contexts, start))
         print(row(f"{name}, unrestricted", contexts, start.unrestricted()))
+        for starts in (8, 64):
+            print(side_by_side(f"{name}, restricted", contexts, start, starts))
+            print(side_by_side(f"{name}, unrestricted", contexts, start.unrestricted(), starts))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.attention import random_merged, random_separate, unrestricted
+from iclab.attention import random_merged, random_separate
 from iclab.conventions import (
     Units,
     context_length,
@@ -51,7 +51,7 @@ def test_a_run_without_one_over_n_overlays_ours_epoch_by_epoch(rank: int | None)
         units, theirs = merged_units(learning_rate, length), random_merged(2, heads, scale=0.4, rng=rng)
     else:
         units, theirs = separate_units(learning_rate, length), random_separate(2, heads, rank, scale=0.6, rng=rng)
-    whole = unrestricted(theirs)
+    whole = theirs.unrestricted()
     value = np.zeros((heads, dimension + 1, dimension + 1), complex)  # all of each matrix, as the code has it
     value[:, -1] = whole.value
     rest = [np.array(part, complex) for part in list(vars(whole).values())[1:]]
@@ -144,8 +144,8 @@ def test_published_starts_have_the_published_sizes() -> None:
         (lambda: merged_units(-0.1, 31), "learning_rate must be positive"),
         (lambda: merged_units(0.1, 0), "weight_scale must be positive"),
         (lambda: Units(np.nan, 1.0), "learning_rate must be positive"),
-        (lambda: context_length(1), "sequence_length must be at least 2"),
-        (lambda: eigenvalues(0), "dimension must be at least 1"),
+        (lambda: context_length(1), "sequence_length must be a whole number >= 2; got 1"),
+        (lambda: eigenvalues(2.5), "dimension must be a whole number >= 1; got 2.5"),
     ],
 )
 def test_impossible_units_are_refused_by_name(call: Callable[[], object], message: str) -> None:

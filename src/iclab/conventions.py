@@ -7,6 +7,8 @@ and clocks differ by powers of N; `Units` holds them, and curves overlay without
 
     units = separate_units(0.02, context_length(32))
     trajectory = separate_flow(moments, separate_start(4, 5, initial=0.01, units=units, rng=rng), units.time(epochs))
+
+Source: zhang2025training, the code published with it; derived in docs/derivations/published_units.
 """
 
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
-from iclab.numerics import require
+from iclab.numerics import require, whole_number
 
 Array = np.ndarray
 Layer = TypeVar("Layer", MergedAttention, SeparateAttention)
@@ -66,11 +68,7 @@ def context_length(sequence_length: int) -> int:
 
     Raises ValueError for fewer than two tokens.
     """
-    require(
-        sequence_length >= 2,
-        f"sequence_length must be at least 2, one example and the query; got {sequence_length!r}.",
-    )
-    return sequence_length - 1
+    return whole_number("sequence_length", sequence_length, least=2) - 1
 
 
 def merged_units(learning_rate: float, context_length: int) -> Units:
@@ -104,9 +102,8 @@ def eigenvalues(dimension: int) -> tuple[float, ...]:
 
     Raises ValueError for a dimension below 1.
     """
-    require(dimension >= 1, f"dimension must be at least 1; got {dimension!r}.")
-    whole = np.arange(dimension, 0, -1)
-    return tuple(float(part) for part in whole / whole.sum())
+    ranks = np.arange(whole_number("dimension", dimension), 0, -1)
+    return tuple(float(part) for part in ranks / ranks.sum())
 
 
 def merged_start(

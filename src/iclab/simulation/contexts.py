@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.numerics import require
+from iclab.numerics import require, whole_number
 from iclab.problem import Regression
 
 if TYPE_CHECKING:
@@ -101,9 +101,9 @@ def draw(problem: Regression, sequences: int, *, key: "PRNGKeyArray") -> Context
 
     Raises ValueError for fewer than one sequence.
     """
-    require(sequences >= 1, f"sequences must be at least 1; got {sequences!r}.")
+    count = whole_number("sequences", sequences)
     with jax.enable_x64(True):
-        tokens, target, lengths = map(np.asarray, _fresh(law(problem), sequences, max(problem.context_lengths), key))
+        tokens, target, lengths = map(np.asarray, _fresh(law(problem), count, max(problem.context_lengths), key))
     return Contexts(tokens, target, lengths, lengths.astype(float))
 
 

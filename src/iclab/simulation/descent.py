@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from iclab.attention import Layer
-from iclab.numerics import require
+from iclab.numerics import require, whole_number
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
 from iclab.simulation.contexts import Contexts, law
@@ -83,8 +83,7 @@ def one_pass(
     Raises ValueError for a start of another dimension, for a batch below 1, for a rate that is not positive and
     for steps that do not increase; ArithmeticError when the loss leaves the finite numbers.
     """
-    require(batch >= 1, f"batch must be at least 1; got {batch!r}.")
     require_dimension(start, problem.dimension, "problem")
-    route = fresh_route(int(batch), max(problem.context_lengths))
+    route = fresh_route(whole_number("batch", batch), max(problem.context_lengths))
     laws = jax.tree.map(lambda part: np.broadcast_to(part, (*key.shape, *part.shape)), law(problem))
     return trajectory(route, (key, laws), key.shape, start, rate=rate, steps=steps)

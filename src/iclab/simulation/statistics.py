@@ -4,6 +4,8 @@ The prediction is linear in T = Σ a ⊗ B, summed over heads: it is ⟨T, φ⟩
 M = XXᵀ/N. A restricted layer reads one row of M, the summary h; for an unrestricted one M is symmetric, and the
 D(D+1)² features hold D(D+1)(D+2)/2 distinct ones. So the loss over any number of sequences is
 E[y²] − 2⟨T, E[yφ]⟩ + ⟨T, E[φφᵀ] T⟩.
+
+Source: zhang2025training, eqs. 6, 7 and 13; unrestricted layers derived in docs/derivations/statistics.
 """
 
 from collections.abc import Sequence
