@@ -27,7 +27,7 @@ lint: $(READY)  ## style, types, and who may import whom
 	$(BIN)/lint-imports
 
 benchmarks: $(READY)  ## speed, as ratios in one run
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python benchmarks
 
 clean:  ## forget the environment and the report
 	rm -rf .venv report results

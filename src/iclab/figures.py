@@ -50,8 +50,8 @@ def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
 
     buffer = io.BytesIO()
     with rc_context({**_STYLE, "svg.hashsalt": name}):
-        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        figure.savefig(buffer, format=form, metadata=dates[form])
+        unsigned = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(buffer, format=form, metadata=unsigned[form])
     return buffer.getvalue()
 
 

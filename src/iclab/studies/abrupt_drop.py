@@ -17,6 +17,7 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
 from iclab.claims import ExactInRate, LimitInSequences
+from iclab.conventions import merged_units
 from iclab.outcomes import Levels, LossByRate, LossBySequences, LossCurve
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
-EPOCH = 0.062  # training time of an epoch of the published run: 2 × its rate .001 × N
+PUBLISHED = merged_units(0.001, context_length=31)
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Case(TrainingCase):
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)
     heads: int = 8  # H, heads
-    initial: float = 5.57e-6  # standard deviation of every entry at the start; published 1e-6, times √31
-    rate: float = 0.062  # η, step of gradient descent on half the mean squared error; published
+    initial: float = 1e-6 * PUBLISHED.weight_scale  # standard deviation of every entry at the start; published
+    rate: float = PUBLISHED.rate  # η, step of gradient descent on half the mean squared error; published
     steps: int = 6000  # steps of gradient descent; published
     sequences: tuple[int, ...] = (2000, 8000, 32000)  # P, sizes of the training sets
 
@@ -73,7 +74,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     axes = figure.subplots()
     reduced = result["theory/reduced"].to_dataset().isel(seed=0)
     figures.dashed_line(axes, reduced.time, reduced.loss, color=figures.COLORS[1], label="D + 1 scalars, seed 0")
-    loss_panel(axes, result, title="merged key and query: one abrupt drop", epoch=EPOCH)
+    loss_panel(axes, result, title="merged key and query: one abrupt drop", epoch=PUBLISHED.rate)
 
 
 STUDY = Study(

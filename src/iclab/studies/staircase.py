@@ -18,6 +18,7 @@ from iclab import theory as theories
 from iclab.agreement import rests_and_drops
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences
+from iclab.conventions import separate_units
 from iclab.outcomes import HeadCurves, Levels, LossByRate, LossBySequences, Trajectory, ValueCurves
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from iclab.theory.population import Moments
 
-EPOCH = 0.3947308961  # training time of an epoch of the published run: 2 × its rate .02 × N^(2/3)
+PUBLISHED = separate_units(0.02, context_length=31)
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Case(TrainingCase):
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)
     heads: int = 5  # H, heads
-    initial: float = 0.08  # size of value, key and query of a head at the start; published .01, times ∛31
-    rate: float = 0.3947308961  # η, step of gradient descent on half the mean squared error; published
+    initial: float = 0.08  # size of value, key and query of a head at the start; published .01 × ∛31
+    rate: float = PUBLISHED.rate  # η, step of gradient descent on half the mean squared error; published
     steps: int = 10000  # steps of gradient descent; published
     sequences: tuple[int, ...] = (2000, 8000, 32000)  # P, sizes of the training sets
 
@@ -112,7 +113,7 @@ def head_curves(run: Trajectory) -> HeadCurves:
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Loss against time; value weights of the heads; alignment of their keys and queries with the eigenvectors."""
     loss, values, alignments = figure.subplots(1, 3, width_ratios=[1.7, 1, 1])
-    loss_panel(loss, result, title="separate key and query: a staircase", epoch=EPOCH)
+    loss_panel(loss, result, title="separate key and query: a staircase", epoch=PUBLISHED.rate)
     heads = {"theory": result["theory/flow"].to_dataset()}
     if "simulation" in result.children:
         heads["simulation"] = result["simulation/heads"].to_dataset()
@@ -135,7 +136,7 @@ STUDY = Study(
     question=str(__doc__),
     version=1,
     quick=Case(),
-    full=replace(Case(), initial=0.0314, sequences=(5000, 20000, 80000)),
+    full=replace(Case(), initial=0.01 * PUBLISHED.weight_scale, sequences=(5000, 20000, 80000)),
     theory=theory,
     simulation=simulation,
     figure=figure,

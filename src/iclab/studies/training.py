@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab.agreement import first_below
 from iclab.attention import MergedAttention, SeparateAttention
-from iclab.numerics import require_positive, require_whole
+from iclab.numerics import require_positive, whole_number
 from iclab.outcomes import LossByRate, LossBySequences, Trajectory
 from iclab.problem import Regression, checked_lengths
 
@@ -36,8 +36,8 @@ class TrainingCase:
     sequences: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        require_whole("heads", self.heads)
-        require_whole("steps", self.steps)
+        whole_number("heads", self.heads)
+        whole_number("steps", self.steps)
         require_positive("initial", self.initial)
         require_positive("rate", self.rate)
         object.__setattr__(self, "sequences", checked_lengths(self.sequences, "sequences"))
