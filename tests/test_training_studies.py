@@ -35,6 +35,8 @@ from iclab.studies.training import half_drop
         ("context-lengths", {"input_tilts": ()}, "input_tilts must be finite and >= 0; got"),
         ("context-lengths", {"task_tilts": (np.nan,)}, "task_tilts must be finite; got"),
         ("context-lengths", {"problem": Regression((0.5, 0.0))}, "problem.eigenvalues must be positive to be tilted"),
+        ("principal-components", {"weaker": 0.0}, "weaker must be positive and finite; got 0.0"),
+        ("principal-components", {"asked": 0}, "asked must be a whole number >= 1; got 0"),
         ("rank-staircase", {"heads": 0}, "heads must be a whole number >= 1; got 0"),
     ],
 )

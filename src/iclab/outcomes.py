@@ -225,3 +225,37 @@ class LossByTilt:
 
     tilt: Float[np.ndarray, "tilt"] = quantity("p", "tilt", words="power of the input eigenvalues")
     loss: Float[np.ndarray, "tilt"] = quantity("L", "tilt", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class DropTimes:
+    """When a staircase drops, each time as half of the drop is made."""
+
+    time: Float[np.ndarray, "drop"] = quantity("t_m", "drop", unit="τ", words="time of a half drop")
+
+
+@dataclass(frozen=True)
+class DropTimesBySequences:
+    """When staircases on training sets of several sizes drop."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "sequences drop"] = quantity(
+        "t_m", "sequences", "drop", unit="τ", words="time of a half drop"
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a layer answers to given queries, at each plateau of its training."""
+
+    answer: Float[np.ndarray, "plateau query"] = quantity("ŷ", "plateau", "query", unit="label", words="answer")
+
+
+@dataclass(frozen=True)
+class AnswersBySequences:
+    """What layers trained on several numbers of sequences answer to given queries, at each plateau."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    answer: Float[np.ndarray, "sequences plateau query"] = quantity(
+        "ŷ", "sequences", "plateau", "query", unit="label", words="answer"
+    )

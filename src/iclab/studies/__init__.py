@@ -6,7 +6,16 @@ from importlib.metadata import entry_points
 
 from iclab.study import Study
 
-_OURS = ("abrupt_drop", "staircase", "white_drop", "rank_staircase", "initial_scale", "context_lengths")
+_OURS = (
+    "abrupt_drop",
+    "staircase",
+    "white_drop",
+    "rank_staircase",
+    "initial_scale",
+    "context_lengths",
+    "drop_times",
+    "principal_components",
+)
 
 
 class _Studies(Mapping[str, Study]):

@@ -19,7 +19,7 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.attention import MergedAttention, SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences, WithinErrors
-from iclab.numerics import require, require_whole
+from iclab.numerics import require, whole_number
 from iclab.outcomes import Levels, LossByLength, LossByNoise, LossByRate, LossBySequences, LossByTilt, LossCurve
 from iclab.problem import Regression, checked_lengths
 from iclab.studies.training import (
@@ -68,7 +68,7 @@ class Case(TrainingCase):
             f"problem.eigenvalues must be positive to be tilted; got {self.problem.eigenvalues}.",
         )
         object.__setattr__(self, "test_lengths", checked_lengths(self.test_lengths, "test_lengths"))
-        require_whole("test_contexts", self.test_contexts)
+        whole_number("test_contexts", self.test_contexts)
         for name, least in (("test_noises", 0.0), ("input_tilts", 0.0), ("task_tilts", -np.inf)):
             several = tuple(float(number) for number in getattr(self, name))
             require(

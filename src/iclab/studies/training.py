@@ -77,13 +77,17 @@ def on_population(
 
 
 def on_sequences(
-    case: TrainingCase, start: MergedAttention | SeparateAttention, *, key: "PRNGKeyArray"
+    case: TrainingCase,
+    start: MergedAttention | SeparateAttention,
+    *,
+    key: "PRNGKeyArray",
+    steps: Int[np.ndarray, "record"] | None = None,
 ) -> Trajectory:
     """Gradient descent on drawn training sets of each size, all weights that reach the prediction free.
 
-    The sizes are the leading axis of the trajectory.
+    The sizes are the leading axis of the trajectory. Recorded at `steps`, or at the marks of the case.
     """
-    return on_drawn(case, drawn_statistics(case, start, key=key), start)
+    return on_drawn(case, drawn_statistics(case, start, key=key), start, steps=steps)
 
 
 def drawn_statistics(
