@@ -153,3 +153,23 @@ def aligned_separate(initial: Float[Array, "D"]) -> SeparateAttention:
     require(strength.ndim == 1, f"initial must be one number for each direction; got shape {strength.shape}.")
     directions = np.diag(strength)[:, None, :]
     return SeparateAttention(strength, directions, directions)
+
+
+Layer = MergedAttention | SeparateAttention
+
+
+def unrestricted(layer: Layer) -> Layer:
+    """The same restricted layer with the entries that it lacks, all zero, for training that moves them too.
+
+    Raises ValueError for a layer that is unrestricted already.
+    """
+    _require_restricted(layer.restricted)
+    value = np.zeros((*np.shape(layer.value), layer.dimension + 1))
+    value[..., -1] = layer.value
+    if isinstance(layer, MergedAttention):
+        return MergedAttention(value, _with_zeros(layer.key_query, axis=-2))
+    return SeparateAttention(value, _with_zeros(layer.key, axis=-1), np.asarray(layer.query, dtype=float))
+
+
+def _with_zeros(array: Float[Array, "..."], axis: int) -> Float[Array, "..."]:
+    return np.concatenate([array, np.zeros_like(np.take(array, [0], axis))], axis)
