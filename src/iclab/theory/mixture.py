@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 from iclab.attention import MergedAttention
 from iclab.numerics import require
 from iclab.outcomes import Trajectory
-from iclab.problem import Regression
+from iclab.problem import Regression, checked_mixture
 from iclab.theory.token_moments import MixtureMoments, fixed_task, fresh_tasks, token_moments
 
 Array = np.ndarray
@@ -24,7 +24,7 @@ Array = np.ndarray
 def moments(
     problem: Regression,
     in_context_fraction: float,
-    in_weight_task: Float[Array, "D"],
+    in_weight_task: Sequence[float] | Float[Array, "D"],
     *,
     random_labels: bool = False,
 ) -> MixtureMoments:
@@ -42,15 +42,7 @@ def moments(
 
     Source: zhang2025training, in-context and in-weight data; derived in docs/derivations/mixture.
     """
-    require(
-        0 <= in_context_fraction <= 1,
-        f"in_context_fraction must be between 0 and 1; got {in_context_fraction!r}. It is a share of sequences.",
-    )
-    task = np.asarray(in_weight_task, dtype=float)
-    require(
-        task.shape == (problem.dimension,) and bool(np.all(np.isfinite(task))),
-        f"in_weight_task must be {problem.dimension} finite numbers, one for each input direction; got {task}.",
-    )
+    task = np.array(checked_mixture(problem, in_context_fraction, in_weight_task))
     fixed = fixed_task(problem, task, random_labels=random_labels)
     return token_moments(problem, fresh_tasks(problem).mixed(fixed, in_context_fraction))
 
@@ -63,7 +55,7 @@ def in_context_test(problem: Regression) -> MixtureMoments:
     return moments(problem, 1.0, np.zeros(problem.dimension))
 
 
-def in_weight_test(problem: Regression, in_weight_task: Float[Array, "D"]) -> MixtureMoments:
+def in_weight_test(problem: Regression, in_weight_task: Sequence[float] | Float[Array, "D"]) -> MixtureMoments:
     """The law of the IWL test: random context labels, the query's label w*ᵀx_q. Its loss() is the IWL test loss.
 
     A layer that answers from its weights passes; one that reads the context is misled.
