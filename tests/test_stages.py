@@ -33,9 +33,9 @@ def test_stairs_of_three_drops_make_four_stages_in_any_unit(levels: list[float])
 
 
 def test_a_level_shorter_than_five_per_cent_of_log_time_is_no_stage() -> None:
-    # the drops end and begin 6.5 widths from their middles, so a level of .65 + .4 is .4 long, of .65 + .6 is .6
+    # the drops leave |dL/d log t| above .02 for about 6 widths of .05 on either side of their middles
     for length, count in ((0.4, 2), (0.6, 3)):
-        assert len(stages(TIME, staircase([1.0, 0.5, 0.1], [4.0, 4.0 + length + 0.65]))) == count
+        assert len(stages(TIME, staircase([1.0, 0.5, 0.1], [4.0, 4.0 + length + 0.6]))) == count
 
 
 def test_a_drop_below_five_per_cent_of_the_first_loss_separates_nothing() -> None:
