@@ -15,84 +15,87 @@ from iclab.theory.population import moments
 MIXED = Regression(
     eigenvalues=(0.9, 0.4, 0.1), context_length=(2, 5, 12), noise=0.3, task_eigenvalues=(0.2, 1.0, 3.0)
 )
+COUNT = 30_000  # the same everywhere: every other number is compiled anew
 
 
-def summaries(contexts: Contexts) -> np.ndarray:
-    return np.einsum("pn,pnd->pd", contexts.labels, contexts.inputs) / contexts.lengths[:, None]
+def drawn(seed: int, problem: Regression = MIXED) -> Contexts:
+    return draw(problem, COUNT, key=key_of(seed))
 
 
 @pytest.mark.parametrize("problem", [Regression(), MIXED], ids=["plain", "mixed"])
 def test_moments_of_drawn_contexts_are_those_of_the_law(problem: Regression) -> None:
-    drawn, law = draw(problem, 100_000, key=key_of(1)), moments(problem)
-    h, x, y = summaries(drawn), drawn.query, drawn.target
+    contexts, law = drawn(1, problem), moments(problem)
+    summary = np.einsum("pn,pnd->pd", contexts.labels, contexts.inputs) / contexts.lengths[:, None]
+    x, y = contexts.query, contexts.target
     for samples, expected in (
-        (np.einsum("pi,pj->pij", h, y[:, None] * x), law.cross),
-        (np.einsum("pi,pj->pij", h, h), law.second),
+        (np.einsum("pi,pj->pij", summary, y[:, None] * x), law.cross),
+        (np.einsum("pi,pj->pij", summary, summary), law.second),
         (np.einsum("pi,pj->pij", x, x), law.input_covariance),
         (y**2, law.null_loss),
     ):
-        error = samples.std(axis=0) / np.sqrt(len(samples))
+        error = samples.std(axis=0) / np.sqrt(COUNT)
         assert np.all(np.abs(samples.mean(axis=0) - expected) < 4 * error)
 
 
 def test_each_length_of_a_mixture_comes_as_often_as_the_others() -> None:
-    lengths = draw(MIXED, 30_000, key=key_of(2)).lengths
+    lengths = drawn(2).lengths
     counts = np.array([np.sum(lengths == length) for length in MIXED.context_lengths])
-    assert counts.sum() == 30_000
-    assert np.all(np.abs(counts - 10_000) < 4 * np.sqrt(30_000 * (1 / 3) * (2 / 3)))
+    assert counts.sum() == COUNT
+    assert np.all(np.abs(counts - COUNT / 3) < 4 * np.sqrt(COUNT * (1 / 3) * (2 / 3)))
 
 
 def test_nothing_stands_beyond_the_length_of_a_context() -> None:
-    drawn = draw(MIXED, 200, key=key_of(3))
-    beyond = np.arange(12) >= drawn.lengths[:, None]
+    contexts = drawn(3)
+    beyond = np.arange(12) >= contexts.lengths[:, None]
     assert beyond.any()
-    assert not drawn.inputs[beyond].any()
-    assert not drawn.labels[beyond].any()
-    assert np.all(drawn.labels[~beyond] != 0)
-    assert_array_equal(drawn.divisor, drawn.lengths)
+    assert not contexts.inputs[beyond].any()
+    assert not contexts.labels[beyond].any()
+    assert np.all(contexts.labels[~beyond] != 0)
+    assert_array_equal(contexts.divisor, contexts.lengths)
 
 
 def test_without_noise_the_context_determines_the_label_of_the_query() -> None:
-    drawn = draw(Regression(context_length=9), 50, key=key_of(4))
-    for inputs, labels, query, target in zip(drawn.inputs, drawn.labels, drawn.query, drawn.target, strict=True):
-        task = np.linalg.lstsq(inputs, labels, rcond=None)[0]
-        assert_allclose(query @ task, target, atol=1e-12)
+    contexts = drawn(4, replace(MIXED, noise=0.0, context_length=(6, 9, 12)))
+    for tokens, target in zip(contexts.tokens[:50], contexts.target, strict=False):
+        task = np.linalg.lstsq(tokens[:-1, :-1], tokens[:-1, -1], rcond=None)[0]
+        assert_allclose(tokens[-1, :-1] @ task, target, atol=1e-12)
 
 
 def test_a_seed_draws_the_same_again_and_other_seeds_draw_otherwise() -> None:
-    first, again, other = (draw(MIXED, 20, key=key_of(seed)) for seed in (5, 5, 6))
+    first, again, other, high_bits = (drawn(seed) for seed in (5, 5, 6, 2**32 + 5))
     assert_array_equal(first.tokens, again.tokens)
     assert not np.any(first.target == other.target)
+    assert not np.any(first.target == high_bits.target)
 
 
 def test_a_direction_without_variance_holds_no_inputs() -> None:
-    drawn = draw(Regression(eigenvalues=(1.0, 0.0)), 10, key=key_of(0))
-    assert not drawn.inputs[..., 1].any()
-    assert drawn.inputs[..., 0].all()
+    contexts = drawn(7, replace(MIXED, eigenvalues=(1.0, 0.5, 0.0)))
+    assert not contexts.inputs[..., 2].any()
+    assert contexts.query[:, :2].all()
 
 
 def test_another_problem_of_the_same_size_compiles_nothing_anew() -> None:
-    draw(Regression(eigenvalues=(0.6, 0.4), context_length=5), 32, key=key_of(0))
+    drawn(8)
     compiled = room._fresh._cache_size()
-    other = Regression(eigenvalues=(0.9, 0.1), context_length=5, noise=0.5, task_eigenvalues=(1.0, 2.0))
-    draw(other, 32, key=key_of(1))
+    drawn(9, Regression(eigenvalues=(0.9, 0.1, 0.0), context_length=(7, 12, 1)))
     assert room._fresh._cache_size() == compiled
 
 
-def test_seeds_that_differ_in_their_high_bits_are_different_seeds() -> None:
-    low, high = (draw(Regression(), 4, key=key_of(seed)) for seed in (1, 2**32 + 1))
-    assert not np.any(low.target == high.target)
-
-
-@pytest.mark.parametrize("seed", [-1, 1.0, True, "1", 2**63])
+@pytest.mark.parametrize("seed", [-1, 1.0, True, "1"])
 def test_a_seed_is_a_whole_number(seed: object) -> None:
-    with pytest.raises(ValueError, match="seed must be a whole number"):
+    with pytest.raises(ValueError, match="seed must be a whole number >= 0"):
         key_of(seed)  # type: ignore[arg-type]
 
 
-def test_at_least_one_sequence_is_drawn() -> None:
-    with pytest.raises(ValueError, match="sequences must be at least 1; got 0"):
-        draw(Regression(), 0, key=key_of(0))
+def test_a_seed_that_fits_no_key_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"seed must be below 2\*\*63"):
+        key_of(2**63)
+
+
+@pytest.mark.parametrize("sequences", [0, 2.5])
+def test_a_whole_number_of_sequences_is_drawn(sequences: float) -> None:
+    with pytest.raises(ValueError, match="sequences must be a whole number >= 1; got"):
+        draw(Regression(), sequences, key=key_of(0))  # type: ignore[arg-type]
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:

@@ -163,7 +163,7 @@ def unrestricted(layer: Layer) -> Layer:
 
     Raises ValueError for a layer that is unrestricted already.
     """
-    _require_restricted(layer.restricted)
+    require(layer.restricted, "layer must be restricted, value of shape (H,); got one that lacks no entries.")
     value = np.zeros((*np.shape(layer.value), layer.dimension + 1))
     value[..., -1] = layer.value
     if isinstance(layer, MergedAttention):

@@ -1,6 +1,8 @@
 """Small numerical tools that know nothing of learning."""
 
+import operator
 from collections.abc import Callable
+from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Float
@@ -50,3 +52,14 @@ def increasing_root(
         inside = (newton > low) & (newton < high)
         point = np.where(settled, point, np.where(inside, newton, 0.5 * (low + high)))
     raise ArithmeticError("no root to working precision within 200 steps; the function is not increasing")
+
+
+def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
+    """`value` as an int. Raises ValueError, which calls it `name`, unless it is a whole number >= `least`."""
+    try:
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None or whole < least:
+        raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    return whole

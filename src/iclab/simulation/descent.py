@@ -7,20 +7,18 @@ side by side; these axes come before `time` in what is returned.
 """
 
 from collections.abc import Iterable
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from iclab.attention import Layer
-from iclab.numerics import require
+from iclab.numerics import require, whole_number
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
-from iclab.simulation.contexts import Contexts, fresh, law
-from iclab.simulation.loop import Route, Weights, half_gradient, require_dimension, trajectory
+from iclab.simulation.contexts import Contexts, law
+from iclab.simulation.loop import require_dimension, trajectory
+from iclab.simulation.routes import FEATURES, TOKENS, fresh_route, statistics_route
 from iclab.simulation.statistics import Statistics, features, features_read_by
 
 if TYPE_CHECKING:
@@ -42,10 +40,11 @@ def on_statistics(statistics: Statistics, start: Layer, *, rate: float, steps: I
     require(
         statistics.feature_count == count,
         f"start must read as many features as the statistics hold, {statistics.feature_count}; got {count}. "
-        "Restricted layers read D² features, unrestricted ones D(D+1)².",
+        "Restricted layers read D² features, unrestricted ones D(D+1)(D+2)/2 distinct ones.",
     )
     data = (statistics.cross, statistics.left, statistics.right, statistics.null_loss)
-    return trajectory(STATISTICS, data, np.shape(statistics.null_loss), start, rate=rate, steps=steps)
+    batch = np.shape(statistics.null_loss)
+    return trajectory(statistics_route(start, batch), data, batch, start, rate=rate, steps=steps)
 
 
 def on_features(contexts: Contexts, start: Layer, *, rate: float, steps: Iterable[int]) -> Trajectory:
@@ -84,62 +83,7 @@ def one_pass(
     Raises ValueError for a start of another dimension, for a batch below 1, for a rate that is not positive and
     for steps that do not increase; ArithmeticError when the loss leaves the finite numbers.
     """
-    require(batch >= 1, f"batch must be at least 1; got {batch!r}.")
     require_dimension(start, problem.dimension, "problem")
-    route = _fresh_contexts(int(batch), max(problem.context_lengths))
+    route = fresh_route(whole_number("batch", batch), max(problem.context_lengths))
     laws = jax.tree.map(lambda part: np.broadcast_to(part, (*key.shape, *part.shape)), law(problem))
     return trajectory(route, (key, laws), key.shape, start, rate=rate, steps=steps)
-
-
-def acting(weights: Weights) -> Float[jax.Array, "value key query"]:
-    """T = Σ a ⊗ B: the prediction is ⟨T, φ⟩, so that the weights reach it through T alone."""
-    return jnp.einsum("ha,hbc->abc" if len(weights) == 2 else "ha,hrb,hrc->abc", *weights)
-
-
-def query_output(tokens: Float[jax.Array, "P N+1 D+1"], weights: Weights) -> Float[jax.Array, "P"]:
-    """The output of attention at the query's label, before division."""
-    value, *rest = weights
-    query = tokens[:, -1, :-1]
-    restricted = value.shape[-1] == 1
-    values, keys = (tokens[..., -1:], tokens[..., :-1]) if restricted else (tokens, tokens)
-    asked = jnp.einsum("hbc,pc->phb" if len(rest) == 1 else "hrb,hrc,pc->phb", *rest, query)
-    scores = jnp.einsum("pnb,phb->phn", keys, asked)
-    return jnp.einsum("phn,pna,ha->p", scores, values, value)
-
-
-def _tokens_loss(data: Any, weights: Weights, step: Any) -> jax.Array:
-    tokens, target, divisor = data
-    return jnp.mean((query_output(tokens, weights) / divisor - target) ** 2)
-
-
-def _features_loss(data: Any, weights: Weights, step: Any) -> jax.Array:
-    cubic, target = data
-    return jnp.mean((cubic @ acting(weights).ravel() - target) ** 2)
-
-
-def _statistics_loss(data: Any, weights: Weights, step: Any) -> jax.Array:
-    cross, left, right, null_loss = data
-    tensor = acting(weights).reshape(cross.shape)
-    return null_loss + jnp.vdot(tensor, left @ tensor @ right - 2 * cross)
-
-
-def _statistics_gradient(data: Any, weights: Weights, step: Any) -> Weights:
-    cross, left, right, _ = data
-    tensor, pull = jax.vjp(acting, weights)
-    slope = left @ tensor.reshape(cross.shape) @ right - cross  # one product, for the second moment is symmetric
-    return pull(slope.reshape(tensor.shape))[0]
-
-
-TOKENS = half_gradient(_tokens_loss)
-FEATURES = half_gradient(_features_loss)
-STATISTICS = Route(_statistics_loss, _statistics_gradient)
-
-
-@cache  # the compiled loop is found again by the identity of its route
-def _fresh_contexts(batch: int, longest: int) -> Route:
-    def loss(data: Any, weights: Weights, step: Any) -> jax.Array:
-        key, law = data
-        tokens, target, lengths = fresh(law, batch, longest, jax.random.fold_in(key, step))
-        return _tokens_loss((tokens, target, lengths), weights, step)
-
-    return half_gradient(loss)

@@ -1,11 +1,10 @@
 """Where integer seeds become JAX keys."""
 
-import operator
 from typing import TYPE_CHECKING
 
 import jax
 
-from iclab.numerics import require
+from iclab.numerics import require, whole_number
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -18,10 +17,7 @@ def key_of(seed: int) -> "PRNGKeyArray":
 
     Raises ValueError for a seed that is no whole number in 0 .. 2⁶³ − 1.
     """
-    try:
-        whole = not isinstance(seed, bool) and 0 <= operator.index(seed) < 2**63
-    except TypeError:
-        whole = False
-    require(whole, f"seed must be a whole number from 0 to 2**63 - 1; got {seed!r}.")
+    whole = whole_number("seed", seed, least=0)
+    require(whole < 2**63, f"seed must be below 2**63; got {whole}.")
     with jax.enable_x64(True):  # else seeds that differ by a multiple of 2³² would be the same
-        return jax.random.key(operator.index(seed), impl=GENERATOR)
+        return jax.random.key(whole, impl=GENERATOR)

@@ -1,8 +1,11 @@
 """What full-batch training of linear attention needs to know of its data: a few moments.
 
 The prediction is linear in T = Σ a ⊗ B, summed over heads: it is ⟨T, φ⟩ with cubic features φ = M ⊗ x_q and
-M = XXᵀ/N. A restricted layer reads one row of M, the summary h. So the loss over any number of sequences is
+M = XXᵀ/N. A restricted layer reads one row of M, the summary h; for an unrestricted one M is symmetric, and the
+D(D+1)² features hold D(D+1)(D+2)/2 distinct ones. So the loss over any number of sequences is
 E[y²] − 2⟨T, E[yφ]⟩ + ⟨T, E[φφᵀ] T⟩.
+
+Source: zhang2025training, eqs. 6, 7 and 13; unrestricted layers derived in docs/derivations/statistics.
 """
 
 from collections.abc import Sequence
@@ -53,9 +56,9 @@ class Statistics:
 
 
 def features_read_by(layer: Layer) -> int:
-    """F: D² for a restricted layer, D(D+1)² for an unrestricted one."""
+    """F, the number of distinct features: D² for a restricted layer, D(D+1)(D+2)/2 for an unrestricted one."""
     dimension = layer.dimension
-    return dimension**2 if layer.restricted else dimension * (dimension + 1) ** 2
+    return dimension**2 if layer.restricted else dimension * (dimension + 1) * (dimension + 2) // 2
 
 
 def features(contexts: Contexts, start: Layer) -> Float[Array, "P F"]:
@@ -92,7 +95,10 @@ def stack(several: Sequence[Statistics]) -> Statistics:
 
 
 def _cubic(tokens: Float[Array, "P N+1 D+1"], divisor: Float[Array, "P"], restricted: bool) -> Float[Array, "P F"]:
-    values, keys = (tokens[..., -1:], tokens[..., :-1]) if restricted else (tokens, tokens)
-    seen = values.transpose(0, 2, 1) @ keys / divisor[:, None, None]
-    cubic = seen[..., None] * tokens[:, -1, None, None, :-1]
-    return cubic.reshape(len(cubic), -1)
+    if restricted:
+        seen = tokens[:, :, -1:].transpose(0, 2, 1) @ tokens[:, :, :-1]
+    else:
+        seen = tokens.transpose(0, 2, 1) @ tokens
+        seen = seen[:, *np.triu_indices(tokens.shape[-1])]
+    seen = seen.reshape(len(tokens), -1, 1) / divisor[:, None, None]
+    return (seen * tokens[:, -1, None, :-1]).reshape(len(tokens), -1)
