@@ -116,7 +116,9 @@ class SeparateAttention:
     def gamma(self) -> Float[Array, "*batch D D"]:
         """Γ = Σ v Kᵀ Q. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
         _require_restricted(self.restricted)
-        return np.einsum("...h,...hri,...hrj->...ij", self.value, self.key, self.query)
+        pairs = (*np.shape(self.query)[:-3], -1, self.dimension)
+        held = np.reshape(np.asarray(self.value)[..., None, None] * self.key, pairs)
+        return np.swapaxes(held, -1, -2) @ np.reshape(self.query, pairs)
 
 
 def _require_restricted(restricted: bool) -> None:

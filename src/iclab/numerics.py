@@ -19,38 +19,59 @@ def require(holds: bool, message: str) -> None:
         raise ValueError(message)
 
 
+def nonnegative(name: str, values: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """The values as an array. Raises ValueError with `name` unless all are finite and >= 0."""
+    checked = np.asarray(values, dtype=float)
+    require(bool(np.all(np.isfinite(checked) & (checked >= 0))), f"{name} must be finite and >= 0; got {values!r}.")
+    return checked
+
+
+def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
+    """The values as an array. Raises ValueError with `name` unless they increase strictly from one >= 0."""
+    grid = nonnegative(name, values)
+    require(grid.ndim == 1 and grid.size > 0, f"{name} must be a non-empty list; got shape {grid.shape}.")
+    require(
+        bool(np.all(np.diff(grid) > 0)),
+        f"{name} must increase strictly; got a step back or a repeat. Sort it and drop repeats.",
+    )
+    return grid
+
+
 def increasing_root(
     function: Callable[[Array], tuple[Array, Array]], lower: Float[Array, "*n"], upper: Float[Array, "*n"]
 ) -> Float[Array, "*n"]:
     """The root in [lower, upper], 0 < lower, of an increasing function, element by element.
 
-    `function(x)` returns its value and its slope in log x. Newton in log x, by bisection wherever a step
-    would leave the bracket, so that roots at 1e-300 are as sharp as roots at 1. The bracket must hold:
+    `function(x)` returns its value and its slope in log x. Newton in log x, by bisection wherever a step would
+    leave the bracket or is not half the step before it, so that roots at 1e-300 are as sharp as roots at 1 and
+    no function takes more than some hundred steps. The bracket must hold:
     function(lower) <= 0 <= function(upper). Relative accuracy: a few units of rounding in x, as far as the
     function itself is that accurate.
 
     Raises ValueError where the bracket does not hold, ArithmeticError where the root is not reached.
     """
-    low, high = np.broadcast_arrays(np.log(lower), np.log(upper))
-    low, high = low.astype(float), high.astype(float)
-    below, above = function(np.exp(low))[0], function(np.exp(high))[0]
+    lower, upper = (np.array(end, dtype=float) for end in np.broadcast_arrays(lower, upper))
+    low, high = np.log(lower), np.log(upper)
+    below, above = function(lower)[0], function(upper)[0]
     require(
         bool(np.all((below <= 0) & (above >= 0))),
         "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
         f"got {np.max(below)!s} and {np.min(above)!s}. Widen the bracket.",
     )
-    point = np.where(below == 0, low, np.where(above == 0, high, 0.5 * (low + high)))
+    point, stride = np.where(below == 0, low, np.where(above == 0, high, 0.5 * (low + high))), high - low
     for _ in range(200):
         value, slope = function(np.exp(point))
         low, high = np.where(value <= 0, point, low), np.where(value >= 0, point, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = point - value / slope
-        settled = (value == 0) | (np.abs(newton - point) <= 2**-51 * np.maximum(1.0, np.abs(point)))
-        settled |= high - low <= 2**-51 * np.maximum(1.0, np.abs(point))
+        narrow = 2**-51 * np.maximum(1.0, np.abs(point))
+        settled = (value == 0) | (np.abs(newton - point) <= narrow) | (high - low <= narrow)
         if np.all(settled):
-            return np.exp(point)
-        inside = (newton > low) & (newton < high)
-        point = np.where(settled, point, np.where(inside, newton, 0.5 * (low + high)))
+            inside = np.clip(np.exp(point), lower, upper)  # the exponential of a logarithm may leave the bracket
+            return np.where(below == 0, lower, np.where(above == 0, upper, inside))
+        trusted = (newton > low) & (newton < high) & (np.abs(newton - point) <= 0.5 * stride)
+        following = np.where(settled, point, np.where(trusted, newton, 0.5 * (low + high)))
+        point, stride = following, np.abs(following - point)
     raise ArithmeticError("no root to working precision within 200 steps; the function is not increasing")
 
 
