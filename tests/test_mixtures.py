@@ -29,14 +29,15 @@ def test_moments_of_drawn_sequences_are_those_of_the_law(fraction: float, random
     drawn = draw(UNEVEN, fraction, TASK, sequences=count, random_labels=random_labels, key=key_of(1))
     law = mixture.moments(UNEVEN, fraction, TASK, random_labels=random_labels)
     cubic = features(drawn, MergedAttention(np.zeros((1, 3)), np.zeros((1, 3, 2))))
-    pairs = np.triu_indices(18)
+    cross, second = law.distinct()
+    pairs = np.triu_indices(12)
     for samples, expected in (
-        (drawn.target[:, None] * cubic, law.cross.ravel()),
-        (cubic[:, pairs[0]] * cubic[:, pairs[1]], law.second.reshape(18, 18)[pairs]),
+        (drawn.target[:, None] * cubic, cross),
+        (cubic[:, pairs[0]] * cubic[:, pairs[1]], second[pairs]),
         (drawn.target**2, law.null_loss),
     ):
         error = samples.std(axis=0) / np.sqrt(count)
-        assert np.all(np.abs(samples.mean(axis=0) - expected) < 4.5 * error)  # 190 numbers: 4.5 instead of 4
+        assert np.all(np.abs(samples.mean(axis=0) - expected) < 4.5 * error)  # 91 numbers in each of 6 laws
 
 
 def test_the_share_of_fresh_tasks_is_the_whole_part_and_the_rest_share_one() -> None:
@@ -64,7 +65,8 @@ def test_a_seed_draws_the_same_again_and_other_seeds_draw_otherwise() -> None:
 
 def test_descent_on_the_moments_of_the_law_is_the_same_in_both_rooms() -> None:
     law = mixture.moments(WHITE, 0.4, STORED)
-    known = Statistics(law.cross.reshape(100, 1), law.second.reshape(100, 100), np.ones((1, 1)), law.null_loss)
+    cross, second = law.distinct()
+    known = Statistics(cross[:, None], second, np.ones((1, 1)), law.null_loss)
     steps, start = range(0, 1601, 100), small_start()
     theory = mixture.descend(law, start, steps, rate=0.031)
     run = on_statistics(known, start, rate=0.031, steps=steps)

@@ -127,7 +127,7 @@ def test_starts_and_rates_that_do_not_fit_are_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_merged_softmax_drops_once_and_separate_softmax_twice(seed: int) -> None:
-    # Small inputs keep the scores small, near linear attention: its plateaus lie at .22 and .09 of the first loss.
+    # Small inputs keep the scores small, and so the stages near those of linear attention.
     contexts = draw(Regression((0.008, 0.002), 31), 400, key=key_of(seed))
     rng = np.random.default_rng(seed)
     merged, separate = random_merged(2, 4, scale=0.01, rng=rng), random_separate(2, 4, scale=0.2, rng=rng)

@@ -2,7 +2,7 @@
 
 A fraction p of the sequences has a fresh task w ~ N(0, Ω) each, which only the context tells. The others share
 one in-weight task w*, which the weights can store. The restricted layer cannot hold w*, and the restriction does
-not survive training on such data, so this is about the unrestricted merged layer: its prediction is ⟨T, φ⟩ with
+not survive training on such data, so this is about unrestricted layers: their prediction is ⟨T, φ⟩ with features
 φ_abc = M_ab x_qc and the interaction T = Σ_heads a ⊗ B, and the loss is an exact quadratic in T.
 """
 
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scipy.integrate import solve_ivp
 
-from iclab.attention import MergedAttention
+from iclab.attention import Layer, MergedAttention, unrestricted
 from iclab.numerics import require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression, checked_mixture
+from iclab.theory.integration import integrate
 from iclab.theory.token_moments import MixtureMoments, fixed_task, fresh_tasks, token_moments
 
 Array = np.ndarray
@@ -67,24 +67,20 @@ def in_weight_test(problem: Regression, in_weight_task: Sequence[float] | Float[
     return moments(problem, 0.0, in_weight_task, random_labels=True)
 
 
-def interaction(weights: MergedAttention) -> Float[Array, "*batch D+1 D+1 D"]:
-    """T = Σ_heads a ⊗ B, through which a merged layer acts: prediction Σ T_abc M_ab x_qc.
+def interaction(weights: Layer) -> Float[Array, "*batch D+1 D+1 D"]:
+    """T = Σ_heads a ⊗ B, through which linear attention acts: prediction Σ T_abc M_ab x_qc.
 
-    A restricted layer has Γ in T[D, :D] and zeros elsewhere.
+    B is the key-query matrix of a merged head and Σ_r k qᵀ of a separate one. A restricted layer has Γ in
+    T[D, :D] and zeros elsewhere.
 
     Source: zhang2025training, eqs. 1 and 3.
     """
-    value, key_query = np.asarray(weights.value), np.asarray(weights.key_query)
-    if weights.restricted:
-        value = value[..., None] * np.eye(weights.dimension + 1)[-1]
-        key_query = np.concatenate([key_query, np.zeros_like(key_query[..., :1, :])], axis=-2)
-    return np.einsum("...ha,...hbc->...abc", value, key_query)
+    parts = vars(unrestricted(weights) if weights.restricted else weights).values()
+    return np.einsum("...ha,...hbc->...abc" if len(parts) == 2 else "...ha,...hrb,...hrc->...abc", *parts)
 
 
-def loss(
-    moments: MixtureMoments, weights: MergedAttention | Float[Array, "*batch D+1 D+1 D"]
-) -> Float[Array, "*batch"]:
-    """Mean squared error of a merged layer, given by its weights or its interaction T.
+def loss(moments: MixtureMoments, weights: Layer | Float[Array, "*batch D+1 D+1 D"]) -> Float[Array, "*batch"]:
+    """Mean squared error of linear attention, given by its weights or by its interaction T.
 
     L = null_loss − 2⟨b, T⟩ + ⟨T, S T⟩, noise of the query's label included. Under the moments of another law,
     such as in_context_test() and in_weight_test(), it is the test loss of the same layer.
@@ -93,7 +89,7 @@ def loss(
 
     Source: zhang2025training, eq. 5; derived in docs/derivations/mixture.
     """
-    tensor = interaction(weights) if isinstance(weights, MergedAttention) else np.asarray(weights, dtype=float)
+    tensor = interaction(weights) if isinstance(weights, Layer) else np.asarray(weights, dtype=float)
     shape = moments.cross.shape
     require(
         tensor.shape[-3:] == shape,
@@ -115,41 +111,35 @@ def growth_rates(moments: MixtureMoments) -> Float[Array, "D+1"]:
     return np.linalg.svd(moments.cross.reshape(moments.dimension + 1, -1), compute_uv=False)
 
 
-def flow(moments: MixtureMoments, start: MergedAttention, time: Float[Array, "time"]) -> Trajectory:
-    """Gradient flow of an unrestricted merged layer on half the mean squared error, time in units of τ.
+def flow(
+    moments: MixtureMoments, start: MergedAttention, time: Float[Array, "time"], *, tolerance: float = 1e-9
+) -> Trajectory:
+    """Gradient flow of an unrestricted merged layer on half the mean squared error, from `start` at time 0.
 
-    da/dt = G : B and dB/dt = a · G for each head, with G = b − S T. `start` holds at time 0.
+    da/dt = G : B and dB/dt = a · G for each head, with G = b − S T; times are in units of τ. `tolerance` is
+    relative to each weight, or to the largest weight its head starts with.
 
-    Raises ValueError for a start that is restricted, zero or not of the moments' dimension, and for times that are
-    negative or do not increase; ArithmeticError when the integrator gives up.
+    Raises ValueError for a start that is restricted, zero or not of the moments' dimension and for a grid that does
+    not increase; ArithmeticError where the integration fails, with the time it reached.
 
     Source: zhang2025training, eq. 5; derived in docs/derivations/mixture.
     """
     initial = _state(moments, start)
-    grid = np.asarray(time, dtype=float)
-    require(
-        grid.ndim == 1 and grid.size > 0 and grid[0] >= 0 < grid[-1] and bool(np.all(np.diff(grid) > 0)),
-        f"time must be increasing numbers >= 0 that end after 0, where the start holds; got {time}.",
-    )
-    solution = solve_ivp(
-        lambda _, state: _velocity(moments, state.reshape(initial.shape)).ravel(),
-        (0.0, grid[-1]),
+    states = integrate(
+        lambda state: _velocity(moments, state.reshape(initial.shape)).ravel(),
         initial.ravel(),
-        method="DOP853",
-        t_eval=grid,
-        rtol=1e-9,
-        atol=1e-9 * np.max(np.abs(initial)),
+        time,
+        tolerance=tolerance,
+        floor=np.repeat(np.max(np.abs(initial), axis=1), initial.shape[1]),
     )
-    if not solution.success:
-        raise ArithmeticError(f"the flow was lost at time {solution.t[-1]:.6g}: {solution.message}. End it earlier.")
-    return _trajectory(moments, grid, solution.y.T.reshape(-1, *initial.shape))
+    return _trajectory(moments, np.asarray(time, dtype=float), states.reshape(-1, *initial.shape))
 
 
 def descend(moments: MixtureMoments, start: MergedAttention, steps: Sequence[int], *, rate: float) -> Trajectory:
     """Gradient descent beside the flow, recorded after each of `steps`; time = rate × step.
 
-    One step goes `rate` along the velocity of the flow. The published code steps along the full mean square and
-    does not divide M by N: with weights √N times the published ones, rate = 2N × the published learning rate.
+    One step goes `rate` along the velocity of the flow; conventions.merged_units has the rate, and the weights,
+    of a published run.
 
     Raises ValueError for a start as in flow(), a rate that is not positive and steps that are not increasing whole
     numbers >= 0; ArithmeticError when the descent diverges.

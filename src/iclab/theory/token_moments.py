@@ -1,6 +1,6 @@
-"""Exact moments of what the unrestricted merged layer sees of a sequence, under any law of its task.
+"""Exact moments of what unrestricted linear attention sees of a sequence, under any law of its task.
 
-The prediction of that layer is ⟨T, φ⟩ with φ_abc = M_ab x_qc; M = (1/N) Σ z zᵀ runs over the context tokens
+The prediction of such a layer is ⟨T, φ⟩ with φ_abc = M_ab x_qc; M = (1/N) Σ z zᵀ runs over the context tokens
 z = (x, y) and the query token q = (x_q, 0). Its loss needs E[y_q φ] and E[φ φᵀ], moments of sixth order in the
 query and of fourth order in the context and in the task. All are finite sums: no quadrature.
 """
@@ -19,7 +19,7 @@ LARGEST_DIMENSION = 12  # E[φ φᵀ] then holds 4.1 million numbers
 
 @dataclass(frozen=True)
 class MixtureMoments:
-    """The moments through which a law of sequences enters the loss of the unrestricted merged layer.
+    """The moments through which a law of sequences enters the loss of an unrestricted layer.
 
     cross b = E[y_q φ] and second S = E[φ φᵀ], the first three axes of one φ and the last three of the other;
     null_loss = E[y_q²], the loss of predicting nothing.
@@ -33,6 +33,12 @@ class MixtureMoments:
     def dimension(self) -> int:
         """D, the number of entries of an input."""
         return self.cross.shape[-1]
+
+    def distinct(self) -> tuple[Float[Array, "F"], Float[Array, "F F"]]:
+        """b and S over the F = D(D+1)(D+2)/2 distinct features: M is symmetric, so a ≤ b is enough."""
+        first, second = np.triu_indices(self.dimension + 1)
+        cross = self.cross[first, second]
+        return cross.ravel(), self.second[first, second][:, :, first, second].reshape(cross.size, cross.size)
 
 
 @dataclass(frozen=True)
