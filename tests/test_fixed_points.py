@@ -101,9 +101,9 @@ def test_a_direction_without_inputs_repeats_the_last_plateau() -> None:
 
 def test_plateaus_of_512_dimensions_take_less_than_a_second() -> None:
     law = moments(Regression(eigenvalues=tuple(np.linspace(1, 0.1, 512))))
-    begin = clock.process_time()
+    begin = clock.thread_time()
     assert len(plateaus(law)) == 513
-    assert clock.process_time() - begin < 1.0
+    assert clock.thread_time() - begin < 1.0
 
 
 @pytest.mark.parametrize(

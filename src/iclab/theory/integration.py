@@ -9,7 +9,7 @@ from scipy.integrate import DOP853, Radau
 from iclab.numerics import increasing_grid, require
 
 Array = np.ndarray
-PATIENCE = 3000  # explicit steps, twice as many as the published flows take
+PATIENCE = 1000, 20  # explicit steps, and more for each entry: an implicit step costs as many slopes as entries
 LONGEST = 300_000  # steps in all; minutes of work
 
 
@@ -55,8 +55,9 @@ def _states(
     solver = from_here(DOP853, 0.0, start)
     states = np.empty((len(time), len(start)))
     filled = steps = 0
+    patience = PATIENCE[0] + PATIENCE[1] * len(start)
     while filled < len(time):
-        if steps == PATIENCE:
+        if steps == patience:
             solver = from_here(Radau, solver.t, solver.y)
         message = solver.step()
         steps += 1
