@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import MergedAttention, Regression
-from iclab.attention import Layer, random_merged, random_separate, unrestricted
+from iclab.attention import Layer, random_merged, random_separate
 from iclab.simulation import loop, softmax
 from iclab.simulation.contexts import Contexts, draw
 from iclab.simulation.keys import key_of
@@ -30,13 +30,13 @@ def start_of(kind: str, seed: int = 0) -> Layer:
     layer = random_merged(3, 2, scale=0.7, rng=rng) if merged else random_separate(3, 2, 2, scale=2.0, rng=rng)
     if "free" not in kind:
         return layer
-    parts = vars(unrestricted(layer)).values()
+    parts = vars(layer.unrestricted()).values()
     return type(layer)(*(part + 0.3 * rng.standard_normal(np.shape(part)) for part in parts))
 
 
 def plain_loss(contexts: Contexts, layer: Layer) -> float:
     """Mean squared error of softmax attention, written out token by token."""
-    layer = unrestricted(layer) if layer.restricted else layer
+    layer = layer.unrestricted() if layer.restricted else layer
     merged = isinstance(layer, MergedAttention)
     key_query = layer.key_query if merged else np.swapaxes(layer.key, -1, -2) @ layer.query
     error = 0.0
@@ -70,7 +70,7 @@ def test_a_step_goes_down_the_slope_of_half_the_plain_loss(kind: str) -> None:
 def test_a_restricted_layer_predicts_the_same_with_the_entries_it_lacks(kind: str) -> None:
     contexts, start = drawn(2), start_of(kind)
     narrow, wide = (
-        softmax.on_tokens(contexts, layer, rate=0.1, steps=[0, 1]).loss[0] for layer in (start, unrestricted(start))
+        softmax.on_tokens(contexts, layer, rate=0.1, steps=[0, 1]).loss[0] for layer in (start, start.unrestricted())
     )
     assert_allclose(wide, narrow, rtol=1e-13)
 

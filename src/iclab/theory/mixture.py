@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from iclab.attention import Layer, MergedAttention, unrestricted
+from iclab.attention import Layer, MergedAttention
 from iclab.numerics import require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression, checked_mixture
@@ -75,7 +75,7 @@ def interaction(weights: Layer) -> Float[Array, "*batch D+1 D+1 D"]:
 
     Source: zhang2025training, eqs. 1 and 3.
     """
-    parts = vars(unrestricted(weights) if weights.restricted else weights).values()
+    parts = vars(weights.unrestricted() if weights.restricted else weights).values()
     return np.einsum("...ha,...hbc->...abc" if len(parts) == 2 else "...ha,...hrb,...hrc->...abc", *parts)
 
 
