@@ -18,8 +18,8 @@ _HOME = {
     "SeparateAttention": "iclab.attention",
 }
 _ROOMS = (
-    "agreement", "attention", "conventions", "figures", "outcomes", "problem", "report",
-    "simulation", "store", "studies", "study", "theory",
+    "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "problem",
+    "report", "simulation", "stages", "store", "studies", "study", "theory",
 )  # fmt: skip
 
 __all__ = ["MergedAttention", "Regression", "SeparateAttention", "__version__"]

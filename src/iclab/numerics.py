@@ -1,6 +1,8 @@
 """Small numerical tools that know nothing of learning."""
 
+import operator
 from collections.abc import Callable
+from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +17,11 @@ def require(holds: bool, message: str) -> None:
     """
     if not holds:
         raise ValueError(message)
+
+
+def require_positive(name: str, value: float) -> None:
+    """Raise ValueError unless a number is positive and finite."""
+    require(bool(np.isfinite(value)) and value > 0, f"{name} must be positive and finite; got {value!r}.")
 
 
 def nonnegative(name: str, values: Float[Array, "*n"]) -> Float[Array, "*n"]:
@@ -71,3 +78,14 @@ def increasing_root(
         following = np.where(settled, point, np.where(trusted, newton, 0.5 * (low + high)))
         point, stride = following, np.abs(following - point)
     raise ArithmeticError("no root to working precision within 200 steps; the function is not increasing")
+
+
+def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
+    """`value` as an int. Raises ValueError, which calls it `name`, unless it is a whole number >= `least`."""
+    try:
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None or whole < least:
+        raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    return whole

@@ -1,11 +1,13 @@
 """What witnesses return: frozen arrays whose fields know their symbol, their axes and their unit."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+
+from iclab.numerics import require
 
 
 @dataclass(frozen=True)
@@ -23,17 +25,25 @@ def quantity(symbol: str, *axes: str, unit: str = "", words: str = "") -> Any:
     return field(metadata={"quantity": Quantity(symbol, axes, unit, words)})
 
 
-def quantities(outcome: Any) -> Iterator[tuple[str, Quantity, np.ndarray]]:
-    """Name, description and array of each field of an outcome, weights inside it included.
+def unlabelled() -> Any:
+    """A dataclass field for programs alone: it takes no part in labelled results."""
+    return field()
 
-    An outcome with several leading axes more than a field names is refused by whoever labels it.
+
+def quantities(outcome: Any) -> Iterator[tuple[str, Quantity, np.ndarray]]:
+    """Name, description and array of each labelled field of an outcome.
+
+    Raises ValueError where an array has not one axis for each name.
     """
     for entry in fields(outcome):
-        value = getattr(outcome, entry.name)
         if "quantity" in entry.metadata:
-            yield entry.name, entry.metadata["quantity"], np.asarray(value)
-        elif is_dataclass(value):
-            yield from quantities(value)
+            described, array = entry.metadata["quantity"], np.asarray(getattr(outcome, entry.name))
+            name = f"{type(outcome).__name__}.{entry.name}"
+            require(
+                array.ndim == len(described.axes),
+                f"{name} must have the axes {described.axes}; got shape {array.shape}.",
+            )
+            yield entry.name, described, array
 
 
 @dataclass(frozen=True)
@@ -45,16 +55,54 @@ class LossCurve:
 
 
 @dataclass(frozen=True)
-class Trajectory:
-    """Loss and weights along training; the weights carry `time` as their leading axis."""
+class Trajectory(LossCurve):
+    """Loss and weights along training; the weights carry `time` as their leading axis and are not labelled."""
 
-    time: Float[np.ndarray, "time"]
-    loss: Float[np.ndarray, "time"]
-    weights: Any
+    weights: Any = unlabelled()
+
+
+@dataclass(frozen=True)
+class HeadCurves(LossCurve):
+    """Loss of separate key-query attention, and the one head that each mode is learned by.
+
+    Heads stand in the order of the modes they learn; alignment is the smaller |cosine| of the head's key and
+    query with the eigenvector of its mode.
+    """
+
+    value: Float[np.ndarray, "time mode"] = quantity("|v|", "time", "mode", words="value weight of the mode's head")
+    alignment: Float[np.ndarray, "time mode"] = quantity("|cos|", "time", "mode", words="alignment with the mode")
+
+
+@dataclass(frozen=True)
+class ValueCurves:
+    """Value weights along training, of one head for each mode."""
+
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    value: Float[np.ndarray, "time mode"] = quantity("|v|", "time", "mode", words="value weight of the mode's head")
+
+
+@dataclass(frozen=True)
+class LossByRate:
+    """Mean squared error along gradient descent at several step sizes, all at the same times."""
+
+    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rate time"] = quantity("L", "rate", "time", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class LossBySequences:
+    """Mean squared error on training sets of several sizes, along gradient descent on each."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "sequences time"] = quantity(
+        "L", "sequences", "time", unit="label²", words="mean squared error"
+    )
 
 
 @dataclass(frozen=True)
 class Levels:
     """Losses of the plateaus, from nothing learned to everything learned."""
 
-    level: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
+    loss: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
