@@ -19,7 +19,7 @@ _HOME = {
 }
 _ROOMS = (
     "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "problem",
-    "report", "simulation", "store", "studies", "study", "theory",
+    "report", "simulation", "stages", "store", "studies", "study", "theory",
 )  # fmt: skip
 
 __all__ = ["MergedAttention", "Regression", "SeparateAttention", "__version__"]
