@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from iclab.numerics import Values
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -58,3 +60,24 @@ class Levels:
     """Losses of the plateaus, from nothing learned to everything learned."""
 
     level: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Mean squared errors after finite pretraining: on new tasks (ICL), on tasks of the pool (IDG), on its data.
+
+    The noise of the target is included in all three. Fields are arrays where the question was a grid.
+    """
+
+    icl: Values = quantity("e_ICL", unit="label²", words="error on new tasks")
+    idg: Values = quantity("e_IDG", unit="label²", words="error on tasks of the pool")
+    train: Values = quantity("e_train", unit="label²", words="error on the pretraining data")
+    effective_ridge: Values = quantity("ξ", words="effective ridge")
+
+
+@dataclass(frozen=True)
+class EstimatorErrors:
+    """Mean squared errors of an estimator that knows a pool of tasks: on new tasks and on tasks of the pool."""
+
+    icl: Values = quantity("e_ICL", unit="label²", words="error on new tasks")
+    idg: Values = quantity("e_IDG", unit="label²", words="error on tasks of the pool")
