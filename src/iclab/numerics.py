@@ -59,11 +59,11 @@ def increasing_root(
     """
     lower, upper = np.asarray(lower, dtype=float)[()], np.asarray(upper, dtype=float)[()]
     low, high, settled = lower, upper, np.False_
-    point = np.sqrt(lower) * np.sqrt(upper) if start is None else start
+    point = np.sqrt(lower) * np.sqrt(upper) if start is None else np.asarray(start, dtype=float)[()]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for _ in range(200):
             value, slope = function(point)
-            step = -value / slope
+            step = -np.divide(value, slope)
             newton = point * np.exp(step)
             settled = settled | (abs(step) <= _SHARP)
             if settled.all():
