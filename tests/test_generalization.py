@@ -138,6 +138,20 @@ def test_errors_are_finite_and_above_their_floors(
     assert found.effective_ridge >= ridge * (1 - 1e-15)
 
 
+def test_no_corner_of_the_domain_is_without_an_answer() -> None:
+    sizes = [1e-300, 1e-40, 1e-8, 0.5, 1, 1 + 1e-15, 3, 1e8, 1e100, 1e300, INF]
+    ridges, noises = [0, 1e-300, 1e-20, 1, 1e20, 1e300, INF], [0, 1e-300, 1e-8, 1, 1e10]
+    alpha, kappa, tau, ridge, noise = (a.ravel() for a in np.meshgrid(sizes, sizes, sizes, ridges, noises))
+    ratios = Ratios(alpha, kappa, tau, noise)
+    for found in (errors(ratios, ridge=ridge), errors(ratios, ridge=ridge, shift=Shift(3.0, 0.1, 2.0))):
+        assert np.all((found.icl >= 0) & (found.idg >= 0) & (found.train >= 0) & (found.effective_ridge >= 0))
+    plain = errors(ratios, ridge=ridge)
+    infinite = np.isinf(plain.icl)
+    assert np.all((ridge[infinite] == 0) & ((tau[infinite] == 1) | np.isinf(alpha[infinite])))
+    assert np.all(plain.train <= plain.idg * (1 + 1e-15))
+    assert not np.any(np.isnan(diversity_gap(ratios, ridge=ridge)))
+
+
 @given(positive, positive, positive, positive, positive)
 def test_every_answer_agrees_with_forty_digits(
     alpha: float, kappa: float, tau: float, noise: float, ridge: float

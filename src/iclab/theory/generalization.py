@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 TARGETS = ("icl", "idg")
-_ALPHAS, _RIDGES = np.geomspace(1e-4, 1e12, 129), np.geomspace(1e-16, 1e16, 129)
+_ALPHAS, _RIDGES = np.geomspace(1e-4, 1e12, 129), np.geomspace(1e-16, 1e16, 65)
 _FLAT = 1 + 1e-15  # errors closer than this are the same to rounding, and the limit is taken
 
 

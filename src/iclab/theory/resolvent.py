@@ -95,7 +95,7 @@ def flat_ridge(level: Values, tau: Values, ridge: Values) -> Values:
     middle = level * ((tau - 1) / tau) - ridge
     root = np.hypot(middle, 2 * np.sqrt(ridge) * np.sqrt(level))
     large = 0.5 * (abs(middle) + root)
-    return np.where(middle > 0, ridge * (level / np.maximum(large, 1e-300)), large)[()]
+    return np.where(middle > 0, ridge * (level / np.maximum(large, 1e-200)), large)[()]
 
 
 def slack(xi: Values, x: Values, kappa: Values, tau: Values) -> tuple[Values, Values]:
