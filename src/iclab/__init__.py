@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iclab.attention import MergedAttention, SeparateAttention
-    from iclab.problem import Regression
+    from iclab.problem import Ratios, Regression
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Ratios": "iclab.problem",
     "Regression": "iclab.problem",
     "MergedAttention": "iclab.attention",
     "SeparateAttention": "iclab.attention",
 }
 _ROOMS = (
-    "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "problem",
+    "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "planning", "problem",
     "report", "simulation", "stages", "store", "studies", "study", "theory",
 )  # fmt: skip
 
-__all__ = ["MergedAttention", "Regression", "SeparateAttention", "__version__"]
+__all__ = ["MergedAttention", "Ratios", "Regression", "SeparateAttention", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,12 +2,14 @@
 
 import operator
 from collections.abc import Callable
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from jaxtyping import Float
 
 Array = np.ndarray
+Values = float | np.floating[Any] | np.ndarray  # a number or an array of numbers
+_SHARP = 2.0**-49  # 8 units of rounding
 
 
 def require(holds: bool, message: str) -> None:
@@ -42,42 +44,25 @@ def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
     return grid
 
 
-def increasing_root(
-    function: Callable[[Array], tuple[Array, Array]], lower: Float[Array, "*n"], upper: Float[Array, "*n"]
-) -> Float[Array, "*n"]:
-    """The root in [lower, upper], 0 < lower, of an increasing function, element by element.
-
-    `function(x)` returns its value and its slope in log x. Newton in log x, by bisection wherever a step would
-    leave the bracket or is not half the step before it, so that roots at 1e-300 are as sharp as roots at 1 and
-    no function takes more than some hundred steps. The bracket must hold:
-    function(lower) <= 0 <= function(upper). Relative accuracy: a few units of rounding in x, as far as the
-    function itself is that accurate.
-
-    Raises ValueError where the bracket does not hold, ArithmeticError where the root is not reached.
-    """
-    lower, upper = (np.array(end, dtype=float) for end in np.broadcast_arrays(lower, upper))
-    low, high = np.log(lower), np.log(upper)
-    below, above = function(lower)[0], function(upper)[0]
+def checked_covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "D D"]:
+    """The matrix, made exactly symmetric. Raises ValueError, with its name, unless it is a covariance."""
+    array = np.asarray(matrix, dtype=float)
     require(
-        bool(np.all((below <= 0) & (above >= 0))),
-        "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
-        f"got {np.max(below)!s} and {np.min(above)!s}. Widen the bracket.",
+        array.ndim == 2 and array.shape[0] == array.shape[1] > 0,
+        f"{name} must be a square matrix; got shape {array.shape}. For a spectrum write numpy.diag(spectrum).",
     )
-    point, stride = np.where(below == 0, low, np.where(above == 0, high, 0.5 * (low + high))), high - low
-    for _ in range(200):
-        value, slope = function(np.exp(point))
-        low, high = np.where(value <= 0, point, low), np.where(value >= 0, point, high)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            newton = point - value / slope
-        narrow = 2**-51 * np.maximum(1.0, np.abs(point))
-        settled = (value == 0) | (np.abs(newton - point) <= narrow) | (high - low <= narrow)
-        if np.all(settled):
-            inside = np.clip(np.exp(point), lower, upper)  # the exponential of a logarithm may leave the bracket
-            return np.where(below == 0, lower, np.where(above == 0, upper, inside))
-        trusted = (newton > low) & (newton < high) & (np.abs(newton - point) <= 0.5 * stride)
-        following = np.where(settled, point, np.where(trusted, newton, 0.5 * (low + high)))
-        point, stride = following, np.abs(following - point)
-    raise ArithmeticError("no root to working precision within 200 steps; the function is not increasing")
+    require(bool(np.all(np.isfinite(array))), f"{name} must be finite; got NaN or infinity.")
+    scale = float(np.max(np.abs(array)))
+    require(
+        float(np.max(np.abs(array - array.T))) <= 1e-12 * scale,  # rounding of a product such as Q Λ Qᵀ
+        f"{name} must be symmetric; got entries that differ from their mirror image.",
+    )
+    smallest = float(np.linalg.eigvalsh(array)[0])
+    require(
+        smallest >= -1e-12 * len(array) * scale,
+        f"{name} must be positive semidefinite; got the eigenvalue {smallest:.3g}.",
+    )
+    return 0.5 * (array + array.T)
 
 
 def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
@@ -89,3 +74,101 @@ def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
     if whole is None or whole < least:
         raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
     return whole
+
+
+def increasing_root(
+    function: Callable[[Any], tuple[Values, Values]],
+    lower: Values,
+    upper: Values,
+    *,
+    start: Values | None = None,
+) -> Any:
+    """The root in [lower, upper], 0 < lower, of an increasing function, element by element.
+
+    `function(x)` returns its value and its slope in log x. Newton in log x from `start` (the middle of the
+    bracket unless given), by bisection wherever a step would leave the bracket or is not half the step before
+    it, so that roots at 1e-300 are as sharp as roots at 1 and no function takes more than some hundred steps. A
+    root is taken when value/slope, its relative error, is a few units of rounding, or when the bracket has closed
+    on it; a root at an end of the bracket is that end exactly. The bracket must hold:
+    function(lower) <= 0 <= function(upper).
+
+    Raises ValueError where the bracket does not hold, ArithmeticError where the root is not reached.
+    """
+    lower, upper = np.asarray(lower, dtype=float)[()], np.asarray(upper, dtype=float)[()]
+    low, high, settled, stride = lower, upper, np.False_, np.inf
+    point = np.sqrt(lower) * np.sqrt(upper) if start is None else np.asarray(start, dtype=float)[()]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for _ in range(200):
+            value, slope = function(point)
+            step = -np.divide(value, slope)
+            following, length = point * np.exp(step), abs(step)
+            settled = settled | (length <= _SHARP)
+            if settled.all():
+                return _at_ends(function, following, lower, upper)
+            low, high = np.maximum(low, point * (value <= 0)), np.minimum(high, point / (value >= 0))
+            trusted = settled | (following > low) & (following < high) & (length <= 0.5 * stride)
+            if not trusted.all():
+                if (settled | (high <= low * (1 + _SHARP))).all():
+                    break
+                following = np.where(trusted, following, np.sqrt(low) * np.sqrt(high))[()]
+                length = np.where(trusted, length, abs(np.log(following / point)))
+            point, stride = following, length
+        (below, rise), (above, climb) = function(lower), function(upper)
+    require(
+        bool(np.all((below <= _SHARP * rise) & (above >= -_SHARP * climb))),
+        "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
+        f"got {np.max(below)!s} and {np.min(above)!s}. Widen the bracket.",
+    )
+    if (settled | (high <= low * (1 + _SHARP))).all():
+        return _at_ends(function, np.where(settled, point, low)[()], lower, upper)
+    raise ArithmeticError("no root to working precision within 200 steps; the function is not increasing")
+
+
+def _at_ends(function: Callable[[Any], tuple[Values, Values]], root: Any, lower: Any, upper: Any) -> Any:
+    """The root, within its bracket, and exactly at an end where the function is zero there."""
+    root = np.minimum(np.maximum(root, lower), upper)
+    for end in (lower, upper):
+        beside = abs(root - end) <= 2 * _SHARP * end
+        if beside.any():
+            root = np.where(beside & (function(end)[0] == 0), end, root)[()]
+    return root
+
+
+def least(
+    function: Callable[[Any], Values], grid: Float[Array, "point"], shape: tuple[int, ...] = ()
+) -> Float[Array, "*shape"]:
+    """Where a function of a positive number is least, element by element: a scan of the grid, then golden section.
+
+    `function(x)` takes any x that broadcasts with `shape` and returns the broadcast. The least point of the grid
+    is polished between its neighbours; at an end of the grid that end is returned. A dip narrower than the grid
+    can be missed.
+    """
+    points = np.asarray(grid, dtype=float)
+    heights = function(points.reshape(-1, *(1,) * len(shape)))
+    index = np.broadcast_to(np.argmin(heights, axis=0), shape)
+    last = len(points) - 1
+    polished = golden_section(function, points[np.maximum(index - 1, 0)], points[np.minimum(index + 1, last)])
+    return np.where((index == 0) | (index == last), points[index], polished)[()]
+
+
+def golden_section(
+    function: Callable[[Any], Values], lower: Values, upper: Values, *, tolerance: float = 1e-9
+) -> Any:
+    """Where a function is least between two positive numbers, if it falls and then rises, element by element.
+
+    In log x, to `tolerance` or half of the digits that the function has.
+    """
+    golden = (np.sqrt(5) - 1) / 2
+    low, high = np.log(lower), np.log(upper)
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = function(np.exp(left)), function(np.exp(right))
+    while np.max(high - low, initial=0.0) > tolerance:
+        falls = at_left > at_right
+        low, high = np.where(falls, left, low), np.where(falls, high, right)
+        left, right = (
+            np.where(falls, right, high - golden * (high - low)),
+            np.where(falls, low + golden * (high - low), left),
+        )
+        fresh = function(np.exp(np.where(falls, right, left)))
+        at_left, at_right = np.where(falls, at_right, fresh), np.where(falls, fresh, at_left)
+    return np.exp(0.5 * (low + high))[()]

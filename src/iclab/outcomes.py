@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.numerics import require
+from iclab.numerics import Values, require
 
 
 @dataclass(frozen=True)
@@ -259,3 +259,24 @@ class AnswersBySequences:
     answer: Float[np.ndarray, "sequences plateau query"] = quantity(
         "ŷ", "sequences", "plateau", "query", unit="label", words="answer"
     )
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Mean squared errors after finite pretraining: on new tasks (ICL), on tasks of the pool (IDG), on its data.
+
+    The noise of the target is included in all three. Fields are arrays where the question was a grid.
+    """
+
+    icl: Values = quantity("e_ICL", unit="label²", words="error on new tasks")
+    idg: Values = quantity("e_IDG", unit="label²", words="error on tasks of the pool")
+    train: Values = quantity("e_train", unit="label²", words="error on the pretraining data")
+    effective_ridge: Values = quantity("ξ", words="effective ridge")
+
+
+@dataclass(frozen=True)
+class EstimatorErrors:
+    """Mean squared errors of an estimator that knows a pool of tasks: on new tasks and on tasks of the pool."""
+
+    icl: Values = quantity("e_ICL", unit="label²", words="error on new tasks")
+    idg: Values = quantity("e_IDG", unit="label²", words="error on tasks of the pool")

@@ -4,9 +4,12 @@ import math
 import operator
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
-from iclab.numerics import require
+import numpy as np
+
+from iclab.numerics import Values, require
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,65 @@ class Regression:
     def task_spectrum(self) -> tuple[float, ...]:
         """ω, one for each input direction."""
         return self.task_eigenvalues or (1.0,) * self.dimension
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """In-context regression in the proportional limit: D → ∞ with N = αD, K = κD and n = τD².
+
+    Inputs have covariance I/D and tasks I, so labels have variance 1 + ρ. Infinity is a value: α = ∞ are
+    contexts without end, κ = ∞ a fresh task in every context, τ = ∞ pretraining without end. Fields may be
+    arrays that broadcast together: one call then answers a grid.
+
+    Raises ValueError for a ratio that is not positive and for negative noise.
+    """
+
+    alpha: Values  # α = N/D, labelled examples for each input dimension
+    kappa: Values  # κ = K/D, tasks of the pool for each input dimension
+    tau: Values  # τ = n/D², sequences for each squared input dimension
+    noise: Values  # ρ, variance of the label noise
+
+    def __post_init__(self) -> None:
+        advice = {
+            "alpha": "For a context without end write alpha=inf.",
+            "kappa": "For a fresh task in every context write kappa=inf.",
+            "tau": "For pretraining without end write tau=inf.",
+        }
+        values = [checked(name, getattr(self, name), above=0.0, advice=text) for name, text in advice.items()]
+        values.append(checked("noise", self.noise, at_least=0.0, infinite=False, advice="It is a variance."))
+        try:
+            np.broadcast_shapes(*(np.shape(value) for value in values))
+        except ValueError:
+            shapes = ", ".join(f"{field.name} {np.shape(v)}" for field, v in zip(fields(self), values, strict=True))
+            raise ValueError(f"the fields of Ratios must broadcast together; got {shapes}.") from None
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value.item() if np.ndim(value) == 0 else value)
+
+
+def checked(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    infinite: bool = True,
+    advice: str = "",
+) -> np.float64 | np.ndarray:
+    """The value in float64, an array if it was one. Raises ValueError, with the name and the range, outside it."""
+    try:
+        values = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number or an array of numbers; got {value!r}.") from None
+    holds = (values > above) & (values >= at_least)
+    if not infinite:
+        holds &= values < math.inf
+    if not holds.all():
+        limit = f"> {above:g}" if above > -math.inf else f">= {at_least:g}"
+        came = values[~holds].flat[0]
+        raise ValueError(
+            f"{name} must be {'' if infinite else 'finite and '}{limit}; got {came!s}.{advice and ' ' + advice}"
+        )
+    return values[()]
 
 
 def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import checked_covariance, require
 from iclab.problem import Regression, checked_lengths
 
 Array = np.ndarray
@@ -86,9 +86,9 @@ def moments_from(
 
     Source: zhang2025training, eq. 15; general tasks, noise and lengths derived in docs/derivations/population.
     """
-    inputs = _covariance("input_covariance", input_covariance)
+    inputs = checked_covariance("input_covariance", input_covariance)
     require(bool(np.any(inputs)), "input_covariance must not be zero. Give at least one input direction.")
-    tasks = np.eye(len(inputs)) if task_covariance is None else _covariance("task_covariance", task_covariance)
+    tasks = np.eye(len(inputs)) if task_covariance is None else checked_covariance("task_covariance", task_covariance)
     require(
         tasks.shape == inputs.shape,
         f"task_covariance must have the shape of input_covariance; got {tasks.shape} and {inputs.shape}.",
@@ -184,26 +184,6 @@ def _gamma(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, 
     shape = moments.cross.shape
     require(matrix.shape[-2:] == shape, f"gamma must end in shape {shape}, as the moments; got {matrix.shape}.")
     return matrix
-
-
-def _covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "D D"]:
-    array = np.asarray(matrix, dtype=float)
-    require(
-        array.ndim == 2 and array.shape[0] == array.shape[1] > 0,
-        f"{name} must be a square matrix; got shape {array.shape}. For a spectrum write numpy.diag(spectrum).",
-    )
-    require(bool(np.all(np.isfinite(array))), f"{name} must be finite; got NaN or infinity.")
-    scale = float(np.max(np.abs(array)))
-    require(
-        float(np.max(np.abs(array - array.T))) <= 1e-12 * scale,  # rounding of a product such as Q Λ Qᵀ
-        f"{name} must be symmetric; got entries that differ from their mirror image.",
-    )
-    smallest = float(np.linalg.eigvalsh(array)[0])
-    require(
-        smallest >= -1e-12 * len(array) * scale,
-        f"{name} must be positive semidefinite; got the eigenvalue {smallest:.3g}.",
-    )
-    return 0.5 * (array + array.T)
 
 
 def _inverse_root(matrix: Float[Array, "n n"]) -> Float[Array, "n r"]:

@@ -1,0 +1,293 @@
+"""Inverse questions about pretraining: how many tasks, sequences, examples; which split; what a run will show.
+
+Errors are not monotone in any ratio, so an answer is a set of intervals: a scan over all sizes, each dip and peak
+polished, each crossing of the wanted error solved for. Ratios count for each dimension: context length N = αD,
+tasks K = κD, sequences n = τD².
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import root_scalar
+
+from iclab.numerics import Values, golden_section, require
+from iclab.outcomes import Errors
+from iclab.problem import Ratios, checked, checked_lengths
+from iclab.theory.finite_size import ContextLaw, Pool, SphereTasks, leverage_errors, pool_errors
+from iclab.theory.generalization import TARGETS, best_ridge, critical_kappa, diversity_gap, errors
+
+QUANTITIES = ("alpha", "kappa", "tau")
+BEST = "best"  # a ridge chosen anew at every size
+_NONE, _ALL = 1e-40, 1e60  # ratios that stand for 0 and infinity where a crossing lies beyond the scan
+_SCAN = np.concatenate([[_NONE], np.unique(np.concatenate([np.geomspace(1e-6, 1e9, 361), [1.0]])), [np.inf]])
+_COARSE = np.concatenate([np.geomspace(1e-2, 1e5, 22), [np.inf]])  # for advice
+_STREAM = 20240518  # of the pool of a forecast
+
+
+@dataclass(frozen=True)
+class Required:
+    """The sizes at which an error is reached: closed intervals in rising order, with 0 and inf as limits.
+
+    No interval: no size reaches it. `floor` is the least error at any size and `best` the size that has it.
+    """
+
+    intervals: tuple[tuple[float, float], ...]
+    floor: float
+    advice: str
+    best: float
+
+
+@dataclass(frozen=True)
+class Split:
+    """The division of a budget of labelled examples into contexts that has the least error."""
+
+    context_length: int
+    sequences: int
+    ratios: Ratios
+    ridge: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Whether pretraining memorizes its tasks or learns in context.
+
+    Memorizing: fewer tasks than dimensions, so that new tasks stay worse by 1 − κ however long contexts and
+    pretraining are. gap is ICL − IDG now. Below critical_kappa longer contexts end up worse without ridge.
+    """
+
+    memorizing: bool
+    gap: float
+    lasting_gap: float
+    critical_kappa: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run of finite dimension will show: in the proportional limit, for its pool, with unequal leverage."""
+
+    ratios: Ratios
+    limit: Errors
+    pool: Errors
+    leverage: Errors
+
+
+def required(
+    quantity: str,
+    *,
+    error: float,
+    alpha: float | None = None,
+    kappa: float | None = None,
+    tau: float | None = None,
+    noise: float,
+    ridge: float | str = 0.0,
+    target: str = "icl",
+) -> Required:
+    """Which alpha, kappa or tau reaches an error, the other two being given; ridge "best" is chosen at each size.
+
+    At both ends of an interval the error holds, to the last digits; just outside it does not. Dips narrower than
+    a tenth of a decade that touch the error between two points of the scan are polished; narrower ones are missed.
+
+    Raises ValueError for an unknown quantity or target, for ratios missing or too many, and for values out of
+    their domain.
+
+    Source: derived in docs/derivations/proportional_limit.
+    """
+    given = {"alpha": alpha, "kappa": kappa, "tau": tau}
+    _require_question(quantity, given, target)
+    wanted = float(checked("error", error, above=0.0, infinite=False))
+    others = {name: float(checked(name, value, above=0.0)) for name, value in given.items() if name != quantity}
+
+    def curve(size: Values) -> Values:
+        return _error(Ratios(**{**others, quantity: size}, noise=noise), ridge, target)
+
+    sizes, heights = _with_turns(curve)
+    lowest = int(np.argmin(heights))
+    floor, best = float(heights[lowest]), _limit(float(sizes[lowest]))
+    intervals = _intervals(curve, sizes, heights, wanted)
+    if intervals:
+        return Required(intervals, floor, _remark(quantity, intervals, floor, best), best)
+    refusal = (
+        f"No {quantity} reaches {wanted:g}: the least {target} error is {floor:.4g}, at {quantity} = {best:.4g}."
+    )
+    return Required((), floor, f"{refusal} {_help(quantity, others, noise, ridge, target, wanted, floor)}", best)
+
+
+def best_split(
+    tokens: int, *, dimension: int, kappa: float, noise: float, ridge: float | str = BEST, target: str = "icl"
+) -> Split:
+    """How to divide n·N labelled examples into n sequences of N, for the least error.
+
+    The error is that of the proportional limit at the rounded sizes. Without ridge it has a peak at τ = 1, on
+    either side of which the least may lie.
+
+    Raises ValueError for tokens or a dimension below 1, values out of their domain and an unknown target.
+
+    Source: derived in docs/derivations/proportional_limit.
+    """
+    (budget,), (d,) = checked_lengths(tokens, "tokens"), checked_lengths(dimension, "dimension")
+    _require_target(target)
+
+    def ratios(length: Values) -> Ratios:
+        return Ratios(length / d, kappa, (budget // length) / d**2, noise)
+
+    def scan(low: float, high: float) -> tuple[float, float, float]:
+        lengths = np.unique(np.round(np.geomspace(low, high, 300)))
+        best = int(np.argmin(_error(ratios(lengths), ridge, target)))
+        return float(lengths[max(best - 1, 0)]), float(lengths[best]), float(lengths[min(best + 1, len(lengths) - 1)])
+
+    below, _, above = scan(1.0, float(budget))
+    _, length, _ = scan(below, above)
+    chosen = ratios(length)
+    strength = float(best_ridge(chosen, target=target) if isinstance(ridge, str) else ridge)
+    return Split(int(length), int(budget // length), chosen, strength, float(_error(chosen, strength, target)))
+
+
+def regime(ratios: Ratios, *, ridge: float = 0.0) -> Regime:
+    """Whether pretraining at these ratios memorizes or learns in context, and how far it is from κ_c.
+
+    Raises ValueError for a negative ridge.
+
+    Source: lu2025asymptotic, figure 4 (transition at κ = 1); κ_c derived in docs/derivations/proportional_limit.
+    """
+    kappa = float(ratios.kappa)
+    return Regime(
+        memorizing=kappa < 1,
+        gap=float(diversity_gap(ratios, ridge=ridge)),
+        lasting_gap=max(0.0, 1 - kappa),
+        critical_kappa=float(critical_kappa(ratios.tau, ratios.noise)),
+    )
+
+
+def forecast(
+    dimension: int, *, context_length: int, sequences: int, tasks: int | None = None, noise: float, ridge: float = 0.0
+) -> Forecast:
+    """What pretraining on n sequences of N examples in D dimensions will show; no `tasks` is a fresh one each time.
+
+    The pool is on the sphere of radius √D, from a fixed stream; another pool moves the finite-size errors a
+    little. ICL is on new tasks of the sphere.
+
+    Raises ValueError for sizes below 1, negative noise and a negative ridge.
+
+    Source: derived in docs/derivations/finite_size.
+    """
+    (d,), (n,) = checked_lengths(dimension, "dimension"), checked_lengths(sequences, "sequences")
+    sphere = SphereTasks(d)
+    if tasks is None:
+        law, kappa = ContextLaw(sphere, context_length, noise), np.inf
+    else:
+        (count,) = checked_lengths(tasks, "tasks")
+        pool = Pool(sphere.draw(count, np.random.default_rng(_STREAM)))
+        law, kappa = ContextLaw(pool, context_length, noise), count / d
+    ratios = Ratios(law.context_length / d, kappa, n / d**2, noise)
+    return Forecast(
+        ratios,
+        errors(ratios, ridge=ridge),
+        pool_errors(law, n, ridge=ridge),
+        leverage_errors(law, n, ridge=ridge),
+    )
+
+
+def _error(ratios: Ratios, ridge: float | str, target: str) -> Values:
+    require(
+        not isinstance(ridge, str) or ridge == BEST,
+        f'ridge must be a number >= 0 or "{BEST}"; got {ridge!r}.',
+    )
+    strength = best_ridge(ratios, target=target) if isinstance(ridge, str) else ridge
+    return getattr(errors(ratios, ridge=strength), target)
+
+
+def _with_turns(curve: Callable[[Values], Values]) -> tuple[np.ndarray, np.ndarray]:
+    """The scan, with its dips and peaks polished."""
+    sizes, heights = _SCAN, np.asarray(curve(_SCAN))
+    inner = np.arange(2, len(sizes) - 2)
+    turns = []
+    for sign in (1, -1):
+        left, here, right = (sign * heights[inner + step] for step in (-1, 0, 1))
+        at = inner[(here < left) & (here <= right) & np.isfinite(here)]
+        turns.append(
+            golden_section(lambda x, sign=sign: sign * curve(x), sizes[at - 1], sizes[at + 1], tolerance=1e-6)
+        )
+    sizes = np.unique(np.concatenate([sizes, *turns]))
+    return sizes, np.asarray(curve(sizes))
+
+
+def _intervals(
+    curve: Callable[[Values], Values], sizes: np.ndarray, heights: np.ndarray, wanted: float
+) -> tuple[tuple[float, float], ...]:
+    reached = heights <= wanted
+    edges = [0.0] if reached[0] else []
+    for i in np.flatnonzero(reached[1:] != reached[:-1]):
+        edges.append(_crossing(curve, float(sizes[i]), float(sizes[i + 1]), wanted, rising=bool(reached[i])))
+    if reached[-1]:
+        edges.append(np.inf)
+    return tuple(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _crossing(curve: Callable[[Values], Values], low: float, high: float, wanted: float, *, rising: bool) -> float:
+    """Where the error is the wanted one, on the side where it is reached."""
+
+    def excess(log_size: float) -> float:  # of 1/error, so that an infinite error is a number
+        return 1 / wanted - 1 / float(curve(np.exp(log_size)))
+
+    ends = (float(np.log(low)), float(np.log(min(high, _ALL))))
+    size = np.exp(root_scalar(excess, method="brentq", bracket=ends, xtol=1e-14, rtol=1e-14).root)
+    step = -1e-15 if rising else 1e-15
+    for _ in range(30):
+        if curve(size) <= wanted:
+            return float(size)
+        size, step = size * (1 + step), 2 * step
+    return float(size)
+
+
+def _remark(quantity: str, intervals: tuple[tuple[float, float], ...], floor: float, best: float) -> str:
+    if intervals == ((0.0, np.inf),):
+        return f"Any {quantity} reaches it."
+    if len(intervals) == 1 and intervals[0][1] == np.inf:
+        return f"Any {quantity} from {intervals[0][0]:.4g} on reaches it."
+    spans = " or ".join(f"{low:.4g} to {high:.4g}" for low, high in intervals)
+    return f"{quantity} = {spans}: outside the error is larger. It is least, {floor:.4g}, at {quantity} = {best:.4g}."
+
+
+def _help(
+    quantity: str,
+    others: dict[str, float],
+    noise: float,
+    ridge: float | str,
+    target: str,
+    wanted: float,
+    floor: float,
+) -> str:
+    """What would lower the floor: each other ratio, or the ridge, at its best."""
+    if wanted < noise:
+        return f"Label noise alone costs {noise:g}: only less noise helps."
+    offers = []
+    for name in others:
+        heights = _error(Ratios(**{**others, quantity: _COARSE, name: _COARSE[:, None]}, noise=noise), ridge, target)
+        least_at = np.min(heights, axis=1)
+        offers.append((float(np.min(least_at)), f"{name} = {_COARSE[int(np.argmin(least_at))]:.3g}"))
+    if ridge != BEST:
+        chosen = _error(Ratios(**{**others, quantity: _COARSE}, noise=noise), BEST, target)
+        offers.append((float(np.min(chosen)), "the best ridge"))
+    lower = sorted(offer for offer in offers if offer[0] < 0.999 * floor)
+    if not lower:
+        return "No other ratio and no ridge lowers that; less noise does."
+    offered = (f"{height:.4g}{' (enough)' if height <= wanted else ''} with {change}" for height, change in lower)
+    return f"The least error would be {', '.join(offered)}."
+
+
+def _limit(size: float) -> float:
+    return 0.0 if size <= _NONE else size
+
+
+def _require_question(quantity: str, given: dict[str, float | None], target: str) -> None:
+    require(quantity in QUANTITIES, f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}.")
+    require(given[quantity] is None, f"{quantity} is asked for and must not be given; got {given[quantity]!r}.")
+    for name, value in given.items():
+        require(name == quantity or value is not None, f"{name} must be given when {quantity} is asked for.")
+    _require_target(target)
+
+
+def _require_target(target: str) -> None:
+    require(target in TARGETS, f"target must be icl or idg; got {target!r}.")

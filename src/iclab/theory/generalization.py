@@ -1,0 +1,199 @@
+"""Errors of pretrained linear attention in the proportional limit: D → ∞, N = αD, K = κD, n = τD².
+
+ICL is the error on new tasks, IDG on tasks of the pool; both hold the noise of the target, so ρ is their floor
+and 1 + ρ the error of predicting nothing. The ridge λ is that of the loss
+Σ (y_q − x_qᵀ G g)² + (n/D) λ ‖G‖² over the readout G.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from iclab.numerics import Values, increasing_root, least, require
+from iclab.outcomes import Errors
+from iclab.problem import Ratios, checked
+from iclab.theory.resolvent import MANY, STRONG, VANISHED, WishartMoments, bounded, effective_ridge, moments
+from iclab.theory.response import Averages, Contexts, Shift, endless, errors_from, floats, with_limits
+from iclab.theory.structured import structured_errors
+
+__all__ = [
+    "Peak", "Shift", "best_alpha", "best_ridge", "critical_kappa", "diversity_gap", "errors", "interpolation_peak",
+    "structured_errors",
+]  # fmt: skip
+
+TARGETS = ("icl", "idg")
+_ALPHAS, _RIDGES = np.geomspace(1e-4, 1e12, 129), np.geomspace(1e-16, 1e16, 65)
+_FLAT = 1 + 1e-15  # errors closer than this are the same to rounding, and the limit is taken
+
+
+@dataclass(frozen=True)
+class Peak:
+    """What |τ − 1| times the ridgeless error tends to as τ → 1, from either side."""
+
+    icl: Values
+    idg: Values
+
+
+def errors(ratios: Ratios, *, ridge: Values = 0.0, shift: Shift | None = None) -> Errors:
+    """ICL, IDG and training error of ridge regression on the readout; all fields broadcast together.
+
+    Holds for white inputs and tasks at any ridge >= 0: without ridge it is the solution of least norm, with
+    ridge = inf nothing is learned. Limits are limits: at τ = 1 without ridge ICL and IDG are inf, and so is ICL
+    without ridge at α = ∞ with label noise where κ <= min(τ, 1). Units: squared label. Cost: a microsecond a
+    point on a large grid.
+
+    Raises ValueError for a negative ridge.
+
+    Source: lu2025asymptotic, theory code (ridgeless ICL and IDG, ICL with ridge); IDG with ridge, training error
+    and other test contexts derived in docs/derivations/proportional_limit.
+    """
+    at = _Pretraining.of(ratios, ridge)
+    new, pool, scale = at.contexts, None, 1.0
+    if shift is not None:
+        scale = floats(shift.task_scale)
+        new = at.contexts.shifted(floats(ratios.alpha), shift, signal=scale)
+        pool = at.contexts.shifted(floats(ratios.alpha), shift, signal=1.0)
+    icl, idg, train = errors_from(
+        at.averages(), at.share, at.tau, pretraining=at.contexts, new=new, pool=pool, scale=scale
+    )
+    return with_limits(Errors(icl, idg, train, at.xi), ratios, ridge, shift)
+
+
+def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
+    """ICL − IDG, what learning on K tasks in place of all of them costs on a new one. Falls like 1/κ.
+
+    Accurate also where the gap is small. At τ = ∞ and α → ∞ it tends to 1 − κ below κ = 1, at κ = 1 like
+    ½ √((1 + ρ)/α), above like ((1 + ρ)/α)² κ(2κ − 1)/(κ − 1)³.
+
+    Raises ValueError for a negative ridge.
+
+    Source: lu2025asymptotic, figure 4 (g_task); closed form derived in docs/derivations/proportional_limit.
+    """
+    at = _Pretraining.of(ratios, ridge)
+    m, x = at.spectrum, at.contexts.x
+    few = 1 + m.kept / m.inverse  # 1 + φ with φ = 1 − E[r/(r + ν)]/κ
+    idg = errors_from(at.averages(), at.share, at.tau, pretraining=at.contexts, new=at.contexts)[1]
+    noise = x * m.inverse * (m.inverse_square / m.inverse) * m.kept * few
+    spread = m.mixed / (x + at.xi) * (m.kept - m.lost) + noise
+    gap = (m.lost_square * m.kept * few + idg / at.tau * spread) / at.kappa
+    gap = np.where(np.isinf(ratios.alpha) & (abs(gap) < VANISHED), 0.0, gap)
+    return np.where(endless(ratios, ridge, None)[0], np.inf, gap)[()]
+
+
+def interpolation_peak(alpha: Values, kappa: Values, noise: Values) -> Peak:
+    """How high the peak at τ = 1 stands without ridge: |τ − 1| e → Peak from both sides.
+
+    Raises ValueError for ratios that are not positive and for negative noise.
+
+    Source: lu2025asymptotic, theory code (its ridgeless errors as τ → 1); derived in
+    docs/derivations/proportional_limit.
+    """
+    at = _Pretraining.of(Ratios(alpha, kappa, np.inf, noise), 0.0)
+    own, x = at.averages(), at.contexts.x
+    idg = at.contexts.noise + own.lost_pool + x * own.noisy
+    return Peak(idg * (1 + x) * at.spectrum.inverse, idg)
+
+
+def critical_kappa(tau: Values, noise: Values) -> Values:
+    """κ_c: below it the ridgeless ICL error is larger at α = ∞ than at some finite context length.
+
+    With m = min(τ, 1), κ_c = m (1 + z) and z the positive root of (1 + |τ − 1|) z³ = ρ + 3ρz + (2ρ − 1) z². It
+    is m for ρ = 0 and 1 for τ = ∞. Exact for the approach to α = ∞; curves above it fall throughout in every
+    scan made.
+
+    Raises ValueError for tau that is not positive and for negative noise.
+
+    Source: derived in docs/derivations/proportional_limit; lu2025asymptotic, figures 2 and 3 (draws κ = min(τ, 1)).
+    """
+    tau, rho = bounded(checked("tau", tau, above=0.0), MANY), checked("noise", noise, at_least=0.0, infinite=False)
+    cubic, some = 1 + abs(tau - 1), np.maximum(rho, 1e-300)
+
+    def equation(z: Values) -> tuple[Values, Values]:
+        linear, constant = 3 * some / z, some / z / z
+        return cubic * z + 1 - 2 * some - linear - constant, cubic * z + linear + 2 * constant
+
+    z = increasing_root(equation, np.minimum(1.0, np.sqrt(some / (cubic + 1))), np.maximum(1.0, 6 * some))
+    return (np.minimum(tau, 1) * (1 + np.where(rho > 0, z, 0.0)))[()]
+
+
+def best_alpha(kappa: Values, tau: Values, noise: Values, *, ridge: Values = 0.0, target: str = "icl") -> Values:
+    """The context length, α = N/D, of least error; inf where longer is always better.
+
+    A scan of α from 1e-4 to 1e12, polished to 1e-8.
+
+    Raises ValueError for ratios that are not positive, negative noise or ridge, and an unknown target.
+
+    Source: lu2025asymptotic, figures 2 and 3; derived in docs/derivations/proportional_limit.
+    """
+    _require_target(target)
+    shape = np.broadcast_shapes(*(np.shape(part) for part in (kappa, tau, noise, ridge)))
+
+    def error(alpha: Values) -> Values:
+        return getattr(errors(Ratios(alpha, kappa, tau, noise), ridge=ridge), target)
+
+    best = least(error, _ALPHAS, shape)
+    return np.where((best >= _ALPHAS[-1]) | (error(np.inf) <= _FLAT * error(best)), np.inf, best)[()]
+
+
+def best_ridge(ratios: Ratios, *, target: str = "icl") -> Values:
+    """The ridge of least ICL or IDG error; 0 or inf where the error falls all the way there.
+
+    A scan of the ridge from 1e-16 to 1e16, polished to 1e-8. The two targets want different ridges unless
+    κ = ∞.
+
+    Raises ValueError for an unknown target.
+
+    Source: lu2025asymptotic, figure 1 (the ridge removes the peak); derived in
+    docs/derivations/proportional_limit.
+    """
+    _require_target(target)
+    shape = np.broadcast_shapes(*(np.shape(part) for part in (ratios.alpha, ratios.kappa, ratios.tau, ratios.noise)))
+
+    def error(ridge: Values) -> Values:
+        return getattr(errors(ratios, ridge=ridge), target)
+
+    best = least(error, _RIDGES, shape)
+    floor = _FLAT * error(best)
+    best = np.where((best >= _RIDGES[-1]) | (error(np.inf) <= floor), np.inf, best)
+    return np.where((best <= _RIDGES[0]) | (error(0.0) <= floor), 0.0, best)[()]
+
+
+@dataclass(frozen=True)
+class _Pretraining:
+    """Pretraining at given ratios, its effective ridge solved for. Infinities are replaced by large numbers."""
+
+    contexts: Contexts
+    kappa: Values
+    tau: Values
+    ridge: Values
+    xi: Values
+    share: Values
+    spectrum: WishartMoments
+
+    @classmethod
+    def of(cls, ratios: Ratios, ridge: Values) -> "_Pretraining":
+        contexts = Contexts.of(1.0, floats(ratios.alpha), floats(ratios.noise))
+        kappa, tau = bounded(floats(ratios.kappa), MANY), bounded(floats(ratios.tau), MANY)
+        penalty = np.minimum(checked("ridge", ridge, at_least=0.0), STRONG)
+        xi = effective_ridge(contexts.x, kappa, tau, penalty)
+        share = np.maximum(penalty / np.maximum(xi, 1e-300), (tau - 1) / tau)
+        return cls(contexts, kappa, tau, penalty, xi, share, moments(contexts.x + xi, kappa))
+
+    def averages(self) -> Averages:
+        m, x = self.spectrum, self.contexts.x
+        nu = x + self.xi
+        pool = m.mixed / nu  # E r/(r + ν)²
+        noise = pool + x * m.inverse * (m.inverse_square / m.inverse)
+        return Averages(
+            lost_pool=nu * m.mixed,
+            lost_new=m.lost_square,
+            noisy=m.kept_square,
+            ridge_spread=self.xi * noise,
+            noise_spread=noise,
+            new_spread=noise,
+            pool_spread=m.kept_square + x * pool,
+        )
+
+
+def _require_target(target: str) -> None:
+    require(target in TARGETS, f"target must be icl or idg; got {target!r}.")

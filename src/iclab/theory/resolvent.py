@@ -1,0 +1,137 @@
+"""The resolvent of a Wishart matrix, and the effective ridge of pretraining.
+
+A pool of K = κD tasks has the second moment R = (1/K) Σ w wᵀ, of eigenvalues r. Context noise adds
+x = (1 + ρ)/α to each: the features of pretraining have covariance I ⊗ (R + x). A ridge λ on n = τD² sequences
+acts on the mean like the larger effective ridge ξ on infinitely many. With ν = x + ξ every error is made of
+averages of r/(r + ν) and ν/(r + ν), written here as sums of positive terms, so that no digit is lost.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from iclab.numerics import Values, increasing_root
+from iclab.problem import checked
+
+# Infinity is stood for by a number so large, and zero by one so small, that every finite limit is reached to the
+# last digit. The sizes are ordered so that κ and τ are infinite even beside an infinite α.
+SMALL, LONG, MANY, STRONG = 1e-40, 1e100, 1e250, 1e150  # least ratio; largest α; κ and τ; ridge
+VANISHED = 1e-45  # more than is left, at the largest α, of an error that tends to zero at least like α^-1/2
+
+
+@dataclass(frozen=True)
+class WishartMoments:
+    """Averages over the eigenvalues r of R at a shift ν. Kept is r/(r + ν), lost is ν/(r + ν)."""
+
+    inverse: Values  # M = E 1/(r + ν)
+    inverse_square: Values  # E 1/(r + ν)²
+    kept: Values  # E r/(r + ν)
+    kept_square: Values  # E r²/(r + ν)²
+    lost: Values  # E ν/(r + ν)
+    lost_square: Values  # E ν²/(r + ν)²
+    mixed: Values  # E r ν/(r + ν)²
+
+
+def wishart_moments(shift: Values, kappa: Values) -> WishartMoments:
+    """Averages over the law of Marchenko and Pastur, the spectrum of R = (1/K) Σ w wᵀ with K = κD, w ~ N(0, I).
+
+    κ = ∞ is R = I. Relative error of every moment: some units of rounding, whatever ν > 0 and κ. Not finite,
+    and raises: ν = 0, where the inverse moments diverge for κ <= 1.
+
+    Raises ValueError for a shift or a kappa that is not positive.
+
+    Source: lu2025asymptotic, theory code (M_kappa); forms without cancellation derived in
+    docs/derivations/proportional_limit.
+    """
+    nu = checked("shift", shift, above=0.0, infinite=False)
+    return moments(nu, bounded(checked("kappa", kappa, above=0.0), MANY))
+
+
+def moments(nu: Values, kappa: Values) -> WishartMoments:
+    """wishart_moments for values that have been checked and bounded."""
+    w, root = _inverse(nu, kappa)
+    c = 1 / kappa
+    kept, lost = 1 / (w + c), nu / w
+    ratio = 0.5 * (1 + (nu + 1 + c) / root)  # E 1/(r + ν)² / M²
+    return WishartMoments(
+        inverse=1 / w,
+        inverse_square=ratio / w / w,
+        kept=kept,
+        kept_square=kept * kept * ratio * (w * kept + c * lost),
+        lost=lost,
+        lost_square=lost * lost * ratio,
+        mixed=nu * kept * kept * ratio,
+    )
+
+
+def effective_ridge(x: Values, kappa: Values, tau: Values, ridge: Values) -> Values:
+    """ξ, the root of 1 − df/τ = λ/ξ with df = E (r + x)/(r + ν); without ridge its limit, 0 for τ >= 1.
+
+    Arguments are checked and bounded by the caller. The left side falls from 1 to 1 − 1/τ as ξ does, so the
+    root is unique. Concavity in r bounds df between its values for eigenvalues x and 1 + x, and so ξ.
+
+    Source: lu2025asymptotic, theory code (self_consistency); bracket and start derived in
+    docs/derivations/proportional_limit.
+    """
+    ridgeless = np.minimum(tau, 1.0)
+    start = flat_ridge(_inverse(x, kappa, ridgeless)[0], tau, ridge)  # exact without ridge
+    some = np.where(ridge > 0, ridge, LONG)[()]  # so strong a ridge is its own root
+
+    def equation(xi: Values) -> tuple[Values, Values]:
+        share, spread = slack(xi, x, kappa, tau)
+        return share - some / xi, some / xi + spread
+
+    root = increasing_root(
+        equation,
+        flat_ridge(x, tau, some),
+        flat_ridge(1 + x, tau, some),
+        start=np.where(ridge > 0, start, some)[()],
+    )
+    return np.where(ridge > 0, root, start)[()]
+
+
+def flat_ridge(level: Values, tau: Values, ridge: Values) -> Values:
+    """ξ when every eigenvalue of the features is `level`: the positive root of a quadratic."""
+    middle = level * ((tau - 1) / tau) - ridge
+    root = np.hypot(middle, 2 * np.sqrt(ridge) * np.sqrt(level))
+    large = 0.5 * (abs(middle) + root)
+    return np.where(middle > 0, ridge * (level / np.maximum(large, 1e-200)), large)[()]
+
+
+def slack(xi: Values, x: Values, kappa: Values, tau: Values) -> tuple[Values, Values]:
+    """1 − df/τ and its slope in log ξ.
+
+    df nears its largest value, 1 or at small x the rank κ, where the sum is delicate: there the distance
+    from that value is known as a sum of small terms, and is used.
+    """
+    nu = x + xi
+    w, root = _inverse(nu, kappa)
+    c = 1 / kappa
+    kept, noise = 1 / (w + c), x / w
+    df = kept + noise
+    lost = xi / w  # 1 − df
+    idle = kappa * (w * kept)  # κ − E r/(r + ν)
+    low_rank = (idle + noise) < kappa * lost * (kappa < 1)
+    rank = low_rank * kappa + (1 - low_rank)
+    rest = low_rank * (idle - noise) + (1 - low_rank) * lost
+    slope = xi * (kept * kept + noise / w) * (0.5 * (1 + (nu + 1 + c) / root))
+    return unspent(df, rest, rank, tau), slope / tau
+
+
+def unspent(df: Values, rest: Values, rank: Values, tau: Values) -> Values:
+    """1 − df/τ, accurate where df is near `rank` when the rest, rank − df, is."""
+    return (df * ((tau - rank) / tau) + rest) / rank
+
+
+def bounded(value: Values, large: float) -> Values:
+    """The value, with infinity and zero replaced by numbers that stand for them."""
+    return np.minimum(np.maximum(value, SMALL), large)
+
+
+def _inverse(nu: Values, kappa: Values, tau: Values = 1.0) -> tuple[Values, Values]:
+    """1/M at pool size κ/τ, and the root in it: W² − aW = τν/κ with a = ν + (κ − τ)/κ, by its stable branch."""
+    a = nu + (kappa - tau) / kappa
+    product = (tau / kappa) * nu
+    root = np.hypot(a, 2 * np.sqrt(product))
+    large = 0.5 * (abs(a) + root)
+    return (a >= 0) * large + (a < 0) * (product / large), root
