@@ -111,7 +111,6 @@ def increasing_root(
                 if (settled | (high <= low * (1 + _SHARP))).all():
                     break
                 following = np.where(trusted, following, np.sqrt(low) * np.sqrt(high))[()]
-                length = np.where(trusted, length, abs(np.log(following / point)))
             point, stride = following, length
         (below, rise), (above, climb) = function(lower), function(upper)
     require(
@@ -127,10 +126,9 @@ def increasing_root(
 def _at_ends(function: Callable[[Any], tuple[Values, Values]], root: Any, lower: Any, upper: Any) -> Any:
     """The root, within its bracket, and exactly at an end where the function is zero there."""
     root = np.minimum(np.maximum(root, lower), upper)
-    for end in (lower, upper):
-        beside = abs(root - end) <= 2 * _SHARP * end
-        if beside.any():
-            root = np.where(beside & (function(end)[0] == 0), end, root)[()]
+    if (beside := (root <= lower * (1 + _SHARP)) | (root >= upper * (1 - _SHARP))).any():
+        for end in (lower, upper):
+            root = np.where(beside & (abs(root - end) <= _SHARP * end) & (function(end)[0] == 0), end, root)[()]
     return root
 
 
