@@ -48,7 +48,10 @@ def wishart_moments(shift: Values, kappa: Values) -> WishartMoments:
 
 
 def moments(nu: Values, kappa: Values) -> WishartMoments:
-    """wishart_moments for values that have been checked and bounded."""
+    """wishart_moments, of values that have been checked and bounded.
+
+    Source: derived in docs/derivations/proportional_limit.
+    """
     w, root = _inverse(nu, kappa)
     c = 1 / kappa
     kept, lost = 1 / (w + c), nu / w
@@ -67,35 +70,33 @@ def moments(nu: Values, kappa: Values) -> WishartMoments:
 def effective_ridge(x: Values, kappa: Values, tau: Values, ridge: Values) -> Values:
     """ξ, the root of 1 − df/τ = λ/ξ with df = E (r + x)/(r + ν); without ridge its limit, 0 for τ >= 1.
 
-    Arguments are checked and bounded by the caller. The left side falls from 1 to 1 − 1/τ as ξ does, so the
-    root is unique. Concavity in r bounds df between its values for eigenvalues x and 1 + x, and so ξ.
+    Arguments are checked and bounded by the caller. The left side grows with ξ and the right side falls, so the
+    root is unique; ξ df stays below 1 + x, so it lies between λ and λ + (1 + x)/τ.
 
-    Source: lu2025asymptotic, theory code (self_consistency); bracket and start derived in
+    Source: lu2025asymptotic, theory code (self_consistency); start derived in
     docs/derivations/proportional_limit.
     """
-    ridgeless = np.minimum(tau, 1.0)
-    start = flat_ridge(_inverse(x, kappa, ridgeless)[0], tau, ridge)  # exact without ridge
-    some = np.where(ridge > 0, ridge, LONG)[()]  # so strong a ridge is its own root
+    none = ridge == 0
+    start = flat_ridge(_inverse(x, kappa, np.minimum(tau, 1.0))[0], tau, ridge)
+    some = ridge + LONG * none  # so strong a ridge is its own root, and costs one step
 
     def equation(xi: Values) -> tuple[Values, Values]:
         share, spread = slack(xi, x, kappa, tau)
         return share - some / xi, some / xi + spread
 
-    root = increasing_root(
-        equation,
-        flat_ridge(x, tau, some),
-        flat_ridge(1 + x, tau, some),
-        start=np.where(ridge > 0, start, some)[()],
-    )
-    return np.where(ridge > 0, root, start)[()]
+    root = increasing_root(equation, some, some + (1 + x) / tau, start=start + LONG * none)
+    return root * (1 - none) + start * none  # without ridge the start is exact
 
 
 def flat_ridge(level: Values, tau: Values, ridge: Values) -> Values:
-    """ξ when every eigenvalue of the features is `level`: the positive root of a quadratic."""
+    """ξ when every eigenvalue of the features is `level`: the positive root of a quadratic.
+
+    Source: derived in docs/derivations/proportional_limit.
+    """
     middle = level * ((tau - 1) / tau) - ridge
     root = np.hypot(middle, 2 * np.sqrt(ridge) * np.sqrt(level))
     large = 0.5 * (abs(middle) + root)
-    return np.where(middle > 0, ridge * (level / np.maximum(large, 1e-200)), large)[()]
+    return (middle > 0) * ridge * (level / np.maximum(large, 1e-200)) + (middle <= 0) * large
 
 
 def slack(xi: Values, x: Values, kappa: Values, tau: Values) -> tuple[Values, Values]:
@@ -103,6 +104,8 @@ def slack(xi: Values, x: Values, kappa: Values, tau: Values) -> tuple[Values, Va
 
     df nears its largest value, 1 or at small x the rank κ, where the sum is delicate: there the distance
     from that value is known as a sum of small terms, and is used.
+
+    Source: derived in docs/derivations/proportional_limit.
     """
     nu = x + xi
     w, root = _inverse(nu, kappa)
@@ -119,12 +122,18 @@ def slack(xi: Values, x: Values, kappa: Values, tau: Values) -> tuple[Values, Va
 
 
 def unspent(df: Values, rest: Values, rank: Values, tau: Values) -> Values:
-    """1 − df/τ, accurate where df is near `rank` when the rest, rank − df, is."""
+    """1 − df/τ, accurate where df is near `rank` when the rest, rank − df, is.
+
+    Source: derived in docs/derivations/proportional_limit.
+    """
     return (df * ((tau - rank) / tau) + rest) / rank
 
 
 def bounded(value: Values, large: float) -> Values:
-    """The value, with infinity and zero replaced by numbers that stand for them."""
+    """The value, with infinity and zero replaced by numbers that stand for them.
+
+    Source: derived in docs/derivations/proportional_limit.
+    """
     return np.minimum(np.maximum(value, SMALL), large)
 
 

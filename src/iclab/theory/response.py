@@ -96,13 +96,14 @@ def errors_from(
     docs/derivations/proportional_limit.
     """
     a = averages
-    with np.errstate(divide="ignore", invalid="ignore"):  # τ = 1 without ridge
+    with np.errstate(divide="ignore"):  # τ = 1 without ridge
         own = pretraining.noise + a.lost_pool + pretraining.x * a.noisy
-        idg = own / (share + a.ridge_spread / tau)
+        slope = share + a.ridge_spread / tau  # 1 − df₂/τ
+        idg = own / slope
         spread = idg / tau
         lost, response = scale * a.lost_new, scale * a.new_spread
         icl = new.noise + lost + new.x * a.noisy + spread * (response + new.x * a.noise_spread)
-        train = np.where(share > 0, share * share * idg, 0.0)[()]
+        train = share * share * own / np.maximum(slope, 1e-300)
     if pool is not None:
         idg = pool.noise + a.lost_pool + pool.x * a.noisy + spread * (a.pool_spread + pool.x * a.noise_spread)
     return icl, idg, train
