@@ -89,6 +89,7 @@ def test_a_claim_that_fails_or_stays_open_is_said() -> None:
     assert "does not hold" in page_of(verdicts=[Verdict("c", "s", "m", 0.1, 0.75, ())])
     assert ">open<" in page_of(verdicts=[Verdict("c", "s", "m", float("nan"), 0.75, ())])
     assert "theory alone" in page_of(verdicts=[])
+    assert "size, theory alone<" in page_of(seeds=[])
 
 
 def test_names_and_texts_are_shown_and_never_run() -> None:

@@ -35,6 +35,19 @@ def test_what_is_stored_is_not_computed_again(store: Store) -> None:
     store.fetch(study(simulation=fails), Case(), 2)
 
 
+def test_theory_alone_is_stored_and_found_again(store: Store) -> None:
+    alone = study(simulation=None)
+    result = store.fetch(alone, Case(), 2)
+    assert store.missing(alone, Case(), 2) == []
+
+    def fails(case: Case) -> dict:
+        raise AssertionError("computed again")
+
+    found = store.fetch(study(simulation=None, theory=fails), Case(), 0)
+    assert digest(found) == digest(result)
+    assert len(found.attrs["seeds"]) == 0
+
+
 def test_missing_seeds_are_added_to_those_stored(store: Store) -> None:
     store.fetch(study(), Case(), (0, 3))
     asked: list[int] = []

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_array_equal
 
+from iclab.claims import Within
 from iclab.outcomes import LossCurve
 from iclab.study import Study, case_json, joined, seed_numbers
 
@@ -84,6 +85,25 @@ def test_without_seeds_theory_answers_alone() -> None:
     result = study().run(seeds=0)
     assert list(result.children) == ["theory"]
     assert study().verdicts(result) == []
+
+
+def test_a_study_of_theory_alone_simulates_nothing_however_many_seeds_are_asked_for() -> None:
+    alone = study(simulation=None)
+    assert list(alone.run(seeds=3).children) == ["theory"]
+    assert alone.asked() == alone.asked((2, 5)) == ()
+    with pytest.raises(ValueError, match="seeds must be >= 0"):
+        alone.run(seeds=-1)
+
+
+def test_claims_of_a_study_of_theory_alone_compare_theories() -> None:
+    def twice(case: Case) -> dict[str, LossCurve]:
+        return {"curve": LossCurve(TIME, np.exp(-TIME)), "other": LossCurve(TIME, 1.01 * np.exp(-TIME))}
+
+    alike = Within("theory/curve/loss", "theory/other/loss", "Both say the same.", most=0.02)
+    alone = study(simulation=None, theory=twice, claims=(alike,))
+    (verdict,) = alone.verdicts(alone.run())
+    assert verdict.holds
+    assert verdict.value == pytest.approx(0.01)
 
 
 def test_the_result_names_its_study_and_its_whole_case() -> None:

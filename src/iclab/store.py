@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.study import SCHEMA, Study, case_json, joined, seed_numbers
+from iclab.study import SCHEMA, Study, case_json, joined
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,17 +46,20 @@ class Store:
         `track` wraps the missing seeds while they are computed, to show progress. Each seed is stored as soon
         as it is known. A stored file that cannot be trusted is replaced, with a UserWarning that says why.
         """
-        numbers = seed_numbers(seeds)
+        numbers = study.asked(seeds)
         kept = self.load(study, case)
+        if not numbers and kept is None:
+            alone = study.run(case, ())
+            return alone if study.simulation is not None else self.add(study, case, alone)
         if not numbers:
-            return study.run(case, ()) if kept is None else kept
+            return kept
         for seed in track(_missing(kept, numbers)):
             kept = self.add(study, case, study.run(case, (seed,)))
         return _only(kept, numbers)
 
     def missing(self, study: Study, case: Any, seeds: int | Iterable[int]) -> list[int]:
         """The seeds of a case that are not stored yet."""
-        return _missing(self.load(study, case), seed_numbers(seeds))
+        return _missing(self.load(study, case), study.asked(seeds))
 
     def load(self, study: Study, case: Any) -> "xr.DataTree | None":
         """The stored result, or None where there is none that can be trusted (said by a UserWarning)."""

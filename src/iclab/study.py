@@ -30,7 +30,8 @@ class Study:
     """One question, the case that states it, its witnesses, its figure and what agreement means.
 
     `theory(case)` and `simulation(case, key=key)` return outcomes by name. With `start(case, seed)` both are
-    handed the same initial weights: `theory(case, start)`, `simulation(case, start, key=key)`.
+    handed the same initial weights: `theory(case, start)`, `simulation(case, start, key=key)`. Without a
+    simulation theory answers alone, however many seeds are asked for; its claims then compare theories.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Study:
     quick: Any  # the case of the report, a frozen dataclass; its class is the form of every case
     full: Any  # the published case
     theory: Callable[..., Outcomes]
-    simulation: Callable[..., Outcomes]
+    simulation: Callable[..., Outcomes] | None
     figure: "Callable[[xr.DataTree, Figure], None]"
     claims: tuple[Claim, ...]
     start: Callable[[Any, int], Any] | None = None
@@ -63,14 +64,20 @@ class Study:
         """
         case = self.quick if case is None else case
         self._require_own(case)
-        numbers = seed_numbers(self.seeds if seeds is None else seeds)
+        numbers = self.asked(seeds)
         if not numbers:
             return self._tree(case, {"theory": self._theory(case, 0)}, seed=0, seconds=None)
         return joined([self._answers(case, seed) for seed in numbers])
 
+    def asked(self, seeds: int | Iterable[int] | None = None) -> tuple[int, ...]:
+        """The seeds put to simulation: those given or the study's own number; none where theory is alone."""
+        numbers = seed_numbers(self.seeds if seeds is None else seeds)
+        return () if self.simulation is None else numbers
+
     def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
-        """What the result says about each claim of the study."""
-        return [claim.verdict(result) for claim in self.claims] if "simulation" in result.children else []
+        """What the result says about each claim of the study; nothing where a simulation was not asked for."""
+        whole = self.simulation is None or "simulation" in result.children
+        return [claim.verdict(result) for claim in self.claims] if whole else []
 
     def _require_own(self, case: Any) -> None:
         require(
@@ -81,13 +88,14 @@ class Study:
 
     def _answers(self, case: Any, seed: int) -> "xr.DataTree":
         begun = time.perf_counter()
-        answers = {"theory": self._theory(case, seed), "simulation": self._simulation(case, seed)}
+        assert self.simulation is not None
+        answers = {"theory": self._theory(case, seed), "simulation": self._simulated(self.simulation, case, seed)}
         return self._tree(case, answers, seed=seed, seconds=time.perf_counter() - begun)
 
     def _theory(self, case: Any, seed: int) -> Outcomes:
         return self.theory(case) if self.start is None else self.theory(case, self.start(case, seed))
 
-    def _simulation(self, case: Any, seed: int) -> Outcomes:
+    def _simulated(self, simulation: Callable[..., Outcomes], case: Any, seed: int) -> Outcomes:
         try:
             from iclab.simulation.keys import key_of
         except ModuleNotFoundError as error:
@@ -98,7 +106,7 @@ class Study:
                 "with no seeds (--seeds 0)."
             ) from error
         arguments = () if self.start is None else (self.start(case, seed),)
-        return self.simulation(case, *arguments, key=key_of(seed))
+        return simulation(case, *arguments, key=key_of(seed))
 
     def _tree(self, case: Any, answers: Mapping[str, Outcomes], *, seed: int, seconds: float | None) -> "xr.DataTree":
         """Labelled answers to one seed; no seconds say that theory answered alone, for the start of that seed."""
