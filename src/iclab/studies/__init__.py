@@ -15,6 +15,11 @@ _OURS = (
     "context_lengths",
     "drop_times",
     "principal_components",
+    "double_descent",
+    "context_length",
+    "non_monotone_context",
+    "task_diversity",
+    "ridge",
 )
 
 

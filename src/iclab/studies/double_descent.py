@@ -1,0 +1,129 @@
+"""Does more pretraining always help, or does the error first rise to a peak?
+
+Linear attention that is pretrained on n sequences fits them exactly up to n = D(D + 1). At that point, τ = n/D² = 1
+for large D, its errors on new tasks and on tasks of the pool peak, and they fall again beyond it, while the error on
+the pretraining data itself leaves zero. Theory is the proportional limit D → ∞, and two accounts of finite
+dimension: the *pool* prediction, which keeps the pool itself and the exact moments of its contexts, and the
+*leverage* prediction, which adds that sequences differ in leverage. The claim is that the pool prediction
+tends to the limit. Published as figure 1 of arXiv 2405.11751; finite dimension goes beyond it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.claims import Limit
+from iclab.error_curves import ErrorsByDimensionAndSequences, ErrorsByLengthAndSequences, ErrorsBySequences
+from iclab.numerics import whole_number
+from iclab.outcomes import Errors, Levels
+from iclab.problem import Ratios, checked, checked_lengths
+from iclab.studies.pretraining import SEQUENCES, Span, bounds, column, error_axes, law_of, table
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Case:
+    """Pretraining of one pool size and ridge, for contexts of several lengths and inputs of several dimensions."""
+
+    alpha: tuple[float, ...] = (1.0, 10.0, 100.0)  # α = N/D, examples of a context; published
+    kappa: float = 0.5  # κ = K/D, tasks of the pool; published
+    noise: float = 0.01  # ρ, variance of the label noise; published
+    ridge: float = 1e-5  # λ, ridge of the readout; published
+    tau: Span = Span(0.1, 10.0, 122)  # τ = n/D², pretraining sequences
+    finite_alpha: float = 10.0  # α = N/D at finite dimension
+    finite_tau: Span = Span(0.1, 10.0, 34)  # τ at finite dimension
+    dimension: tuple[int, ...] = (16, 32, 64)  # D of the pool predictions
+    leverage_tau: tuple[float, ...] = (0.2, 0.5, 0.85, 1.15, 1.5, 2.0)  # τ of the leverage prediction; published
+    leverage_dimension: int = 32  # D of the leverage prediction
+
+    def __post_init__(self) -> None:
+        Ratios(np.array(self.alpha), self.kappa, 1.0, self.noise)
+        checked("ridge", self.ridge, at_least=0.0)
+        checked("finite_alpha", self.finite_alpha, above=0.0, infinite=False)
+        checked("leverage_tau", self.leverage_tau, above=0.0, infinite=False)
+        checked_lengths(self.dimension, "dimension")
+        whole_number("leverage_dimension", self.leverage_dimension)
+
+
+Answers = ErrorsByLengthAndSequences | ErrorsBySequences | ErrorsByDimensionAndSequences | Levels
+
+
+def theory(case: Case) -> dict[str, Answers]:
+    """The limit for each context length; the limit, pool and leverage predictions at the finite one."""
+    errors, finite_size = theories.generalization.errors, theories.finite_size
+    tau, some = case.tau.grid(), case.finite_tau.grid()
+    curves = errors(Ratios(column(case.alpha), case.kappa, tau, case.noise), ridge=case.ridge)
+    limit = errors(Ratios(case.finite_alpha, case.kappa, some, case.noise), ridge=case.ridge)
+
+    def pool(dimension: int, tau: float) -> Errors:
+        law = law_of(dimension, alpha=case.finite_alpha, kappa=case.kappa, noise=case.noise)
+        return finite_size.pool_errors(law, max(1, round(tau * dimension**2)), ridge=case.ridge)
+
+    def leverage(dimension: int, tau: float) -> Errors:
+        law = law_of(dimension, alpha=case.finite_alpha, kappa=case.kappa, noise=case.noise)
+        return finite_size.leverage_errors(law, max(1, round(tau * dimension**2)), ridge=case.ridge)
+
+    few = (case.leverage_dimension,)
+    pools = table(pool, case.dimension, some)
+    leverages = table(leverage, few, case.leverage_tau)
+    return {
+        "bounds": bounds(case.noise),
+        "curves": ErrorsByLengthAndSequences(np.array(case.alpha), tau, curves.icl, curves.idg, curves.train),
+        "limit": ErrorsBySequences(some, limit.icl, limit.idg, limit.train),
+        "pool": ErrorsByDimensionAndSequences(np.array(case.dimension), some, **pools),
+        "leverage": ErrorsByDimensionAndSequences(np.array(few), np.array(case.leverage_tau), **leverages),
+    }
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Errors on new tasks, on the pool and on the data against τ; the limit beside finite dimensions."""
+    new, known, finite = figure.subplots(1, 3)
+    curves = result["theory/curves"].to_dataset()
+    for color, alpha in zip(figures.COLORS, curves.alpha.values, strict=False):
+        curve = curves.sel(alpha=alpha)
+        figures.theory_line(new, curve.tau, curve.icl, color=color, label=f"α = {alpha:g}")
+        figures.theory_line(known, curve.tau, curve.idg, color=color)
+        figures.dashed_line(known, curve.tau, curve.train.where(curve.train > 0), color=color)
+    limit, pool, leverage = (result[f"theory/{name}"].to_dataset() for name in ("limit", "pool", "leverage"))
+    figures.theory_line(finite, limit.tau, limit.icl, label="D → ∞")
+    for color, dimension in zip(figures.COLORS[3:], pool.dimension.values, strict=False):
+        curve = pool.sel(dimension=dimension)
+        figures.dashed_line(finite, curve.tau, curve.icl, color=color, label=f"pool, D = {dimension}")
+    for dimension in leverage.dimension.values:
+        label = f"leverage, D = {dimension}"
+        finite.plot(leverage.tau, leverage.icl.sel(dimension=dimension), "x", color=figures.INK, ms=5, label=label)
+    error_axes(new, result, SEQUENCES, title="on new tasks (ICL)")
+    error_axes(known, result, SEQUENCES, title="on tasks of the pool (IDG); dashed: on the data")
+    error_axes(finite, result, SEQUENCES, title="on new tasks, in finite dimension")
+    known.set_ylim(bottom=0.1 * float(curves.idg.min()))
+    new.legend()
+    finite.legend()
+
+
+STUDY = Study(
+    name="double-descent",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(Case(), dimension=(32, 64, 128), leverage_dimension=48, tau=Span(0.05, 20.0, 401)),
+    theory=theory,
+    simulation=None,
+    figure=figure,
+    claims=(
+        Limit(
+            "theory/limit/icl",
+            "theory/pool/icl",
+            "The prediction for a given pool in finite dimension tends to the proportional limit.",
+            along="dimension",
+            order=1.0,
+        ),
+    ),
+    size=(11.0, 3.8),
+)

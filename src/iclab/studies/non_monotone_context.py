@@ -1,0 +1,127 @@
+"""For which pools and noise does a best context length exist, beyond which longer contexts hurt?
+
+The best length α* = N/D of a context is finite for small pools and infinite for large ones. Two accounts of the
+border between them are compared: a formula for the pool size κ_c at which the error turns from rising to falling at
+large α, and a scan of the error over all context lengths. For few sequences the border lies above κ = min(τ, 1),
+the line of the published figure, as soon as labels are noisy. Published as figure 3 of arXiv 2405.11751; κ_c goes
+beyond it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.claims import Within
+from iclab.error_curves import BestLengthMap, CriticalTasks
+from iclab.problem import Ratios
+from iclab.studies.pretraining import TASKS, Span, column
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+_HALVINGS = 34  # of the bracket of a border: to 1e-9 of it
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two numbers of pretraining sequences, without ridge."""
+
+    few: float = 0.5  # τ = n/D² below interpolation; published
+    many: float = 20.0  # τ = n/D² above interpolation; published
+    kappa: Span = Span(0.1, 2.1, 61)  # κ = K/D, tasks of the pool
+    noise: Span = Span(0.01, 1.0, 41)  # ρ, variance of the label noise
+
+    def __post_init__(self) -> None:
+        for tau in (self.few, self.many):
+            Ratios(1.0, 1.0, tau, 0.0)
+
+
+def theory(case: Case) -> dict[str, BestLengthMap | CriticalTasks]:
+    """The best context length over pool size and noise; its border by formula and by scan."""
+    generalization = theories.generalization
+    kappa, noise = case.kappa.grid(), case.noise.grid()
+
+    def best(tau: float, target: str) -> BestLengthMap:
+        return BestLengthMap(noise, kappa, generalization.best_alpha(kappa, tau, column(noise), target=target))
+
+    return {
+        "known_few": best(case.few, "idg"),
+        "few": best(case.few, "icl"),
+        "many": best(case.many, "icl"),
+        "line_few": CriticalTasks(noise, np.full_like(noise, min(case.few, 1.0))),
+        "line_many": CriticalTasks(noise, np.full_like(noise, min(case.many, 1.0))),
+        "critical_few": CriticalTasks(noise, generalization.critical_kappa(case.few, noise)),
+        "critical_many": CriticalTasks(noise, generalization.critical_kappa(case.many, noise)),
+        "scanned_few": CriticalTasks(noise, scanned_border(case.few, noise)),
+        "scanned_many": CriticalTasks(noise, scanned_border(case.many, noise)),
+    }
+
+
+def scanned_border(tau: float, noise: Float[np.ndarray, "noise"]) -> Float[np.ndarray, "noise"]:
+    """The pool size at which the best context length for new tasks becomes infinite, by bisection."""
+    low, high = np.full_like(noise, 0.5 * min(tau, 1.0)), np.full_like(noise, 10 * (1 + np.max(noise)))
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        finite = np.isfinite(theories.generalization.best_alpha(middle, tau, noise))
+        low, high = np.where(finite, middle, low), np.where(finite, high, middle)
+    return 0.5 * (low + high)
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Heat maps of the best context length; the published line and the border."""
+    from matplotlib.colors import LogNorm
+
+    panels = figure.subplots(1, 3, sharey=True)
+    norm = LogNorm(1, 1000)
+    for axes, name in zip(panels, _TITLES, strict=True):
+        found = result[f"theory/{name}"].to_dataset()
+        finite = found.alpha.where(np.isfinite(found.alpha))
+        image = axes.pcolormesh(found.kappa, found.noise, finite, norm=norm, cmap="viridis", shading="nearest")
+        image.set_rasterized(True)
+        axes.set_facecolor("#e8e8e8")
+        axes.set_yscale("log")
+        axes.set_xlabel(TASKS)
+        axes.set_title(_TITLES[name])
+        kind = name.removeprefix("known_")
+        line, border = (result[f"theory/{what}_{kind}"].to_dataset() for what in ("line", "critical"))
+        figures.dashed_line(axes, line.kappa, line.noise, color="#ffffff", label="κ = min(τ, 1)")
+        if name == kind:
+            figures.theory_line(axes, border.kappa, border.noise, color=figures.COLORS[1], label="$\\kappa_c$")
+            axes.legend(loc="lower right", facecolor="#bbbbbb", frameon=True)
+        axes.text(0.97, 0.3, "longer is better", ha="right", fontsize=8, transform=axes.transAxes)
+    panels[0].set_ylabel("label noise  ρ")
+    figure.colorbar(image, ax=panels, label="best context length  α*", extend="both")
+
+
+_TITLES = {
+    "known_few": "tasks of the pool, few sequences",
+    "few": "new tasks, few sequences",
+    "many": "new tasks, many sequences",
+}
+
+STUDY = Study(
+    name="non-monotone-context",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(Case(), kappa=Span(0.1, 2.1, 401), noise=Span(0.01, 1.0, 300)),
+    theory=theory,
+    simulation=None,
+    figure=figure,
+    claims=tuple(
+        Within(
+            f"theory/critical_{kind}/kappa",
+            f"theory/scanned_{kind}/kappa",
+            f"With {kind} sequences the formula gives the border that a scan of all context lengths finds.",
+            most=1e-5,
+        )
+        for kind in ("few", "many")
+    ),
+    size=(11.0, 3.6),
+)

@@ -1,0 +1,89 @@
+"""What studies of finite pretraining share: sizes on a grid, pools of given dimension, axes of sizes and errors."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.numerics import require, whole_number
+from iclab.outcomes import Errors, Levels
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+    from iclab.theory.readouts import ContextLaw
+
+_STREAM = 20250517  # of pools at finite dimension, which theory takes as given
+
+LENGTH = "examples of a context  $\\alpha = N/D$"
+TASKS = "tasks of the pool  $\\kappa = K/D$"
+SEQUENCES = "pretraining sequences  $\\tau = n/D^2$"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Sizes from one to another, in equal ratios. Raises ValueError unless 0 < least < most."""
+
+    least: float  # the smallest size
+    most: float  # the largest size
+    points: int = 121  # how many sizes
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.least < self.most < np.inf,
+            f"least and most must be positive and finite, least below most; got {self.least!r} and {self.most!r}.",
+        )
+        whole_number("points", self.points, least=2)
+
+    def grid(self) -> Float[np.ndarray, "point"]:
+        """The sizes, in rising order."""
+        return np.geomspace(self.least, self.most, self.points)
+
+
+def column(values: Iterable[float]) -> Float[np.ndarray, "n 1"]:
+    """Values down the rows of a grid."""
+    return np.array(tuple(values), dtype=float)[:, None]
+
+
+def law_of(dimension: int, *, alpha: float, kappa: float, noise: float, pool: int = 0) -> "ContextLaw":
+    """Contexts of N = αD examples with K = κD tasks on the sphere; `pool` numbers pools, each always the same.
+
+    Sizes are rounded, to one at least; κ = ∞ gives a fresh task to every context.
+    """
+    finite_size = theories.finite_size
+    tasks = finite_size.SphereTasks(dimension)
+    if np.isfinite(kappa):
+        count = max(1, round(kappa * dimension))
+        tasks = finite_size.Pool(tasks.draw(count, np.random.default_rng((_STREAM, pool))))
+    return finite_size.ContextLaw(tasks, max(1, round(alpha * dimension)), noise)
+
+
+def table(answer: Callable[..., Errors], *axes: Iterable) -> dict[str, Float[np.ndarray, "..."]]:
+    """ICL, IDG and training errors of one answer for each point of a grid."""
+    lists = [tuple(axis) for axis in axes]
+    shape = tuple(len(axis) for axis in lists)
+    found = [answer(*(axis[i] for axis, i in zip(lists, at, strict=True))) for at in np.ndindex(shape)]
+    return {name: np.reshape([getattr(errors, name) for errors in found], shape) for name in ("icl", "idg", "train")}
+
+
+def bounds(noise: float) -> Levels:
+    """The errors of predicting nothing and of knowing the task."""
+    return Levels(np.array([1 + noise, noise]))
+
+
+def error_axes(axes: "Axes", result: "xr.DataTree", sizes: str, *, title: str) -> None:
+    """Logarithmic axes of sizes and errors; the bounds of the study are dotted lines where they are in sight."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_title(title)
+    axes.set_xlabel(sizes)
+    axes.set_ylabel("mean squared error")
+    seen = axes.get_ylim()
+    levels = result["theory/bounds"].to_dataset().loss.values
+    figures.level_lines(axes, levels[levels > 0])
+    axes.set_ylim(seen)

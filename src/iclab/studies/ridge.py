@@ -1,0 +1,133 @@
+"""Which ridge is best, and does it remove the peak?
+
+A ridge λ on the readout smooths the peak of the error at τ = n/D² = 1. The best one removes it: the error then falls
+with every further pretraining sequence. New tasks want another ridge than tasks of the pool, unless every context
+has a fresh task. Theory is the proportional limit at any ridge, without one, and at the best one for each target.
+The claim is that the formulas with ridge meet those without, at first order in the ridge. The curves with several
+ridges are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.agreement import SLACK, Verdict, fitted_order
+from iclab.error_curves import BestRidges, ErrorsByRidgeAndSequences, ErrorsBySequences
+from iclab.outcomes import Levels
+from iclab.problem import Ratios, checked
+from iclab.studies.pretraining import SEQUENCES, Span, bounds, column, error_axes
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Case:
+    """One pool, pretrained on more and more sequences at several ridges."""
+
+    alpha: float = 10.0  # α = N/D, examples of a context; published
+    kappa: float = 2.0  # κ = K/D, tasks of the pool; published: a fresh task for each context (inf)
+    noise: float = 0.01  # ρ, variance of the label noise; published
+    ridge: tuple[float, ...] = (1e-5, 0.1, 1.0)  # λ, ridges of the curves; published
+    tau: Span = Span(0.1, 10.0, 122)  # τ = n/D², pretraining sequences
+    small_ridge: tuple[float, ...] = (1e-6, 1e-7, 1e-8)  # λ that stand for none
+
+    def __post_init__(self) -> None:
+        Ratios(self.alpha, self.kappa, 1.0, self.noise)
+        checked("ridge", self.ridge, at_least=0.0)
+        checked("small_ridge", self.small_ridge, above=0.0, infinite=False)
+
+
+def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequences | BestRidges | Levels]:
+    """Errors at several ridges, without one, and at the best ridge for each target."""
+    generalization = theories.generalization
+    tau = case.tau.grid()
+    ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
+
+    def at(ridges: tuple[float, ...]) -> ErrorsByRidgeAndSequences:
+        found = generalization.errors(ratios, ridge=column(ridges))
+        return ErrorsByRidgeAndSequences(np.array(ridges), tau, found.icl, found.idg, found.train)
+
+    without = generalization.errors(ratios)
+    new, known = (generalization.best_ridge(ratios, target=target) for target in ("icl", "idg"))
+    return {
+        "curves": at(case.ridge),
+        "small": at(case.small_ridge),
+        "none": ErrorsBySequences(tau, without.icl, without.idg, without.train),
+        "best": BestRidges(
+            tau,
+            new,
+            known,
+            generalization.errors(ratios, ridge=new).icl,
+            generalization.errors(ratios, ridge=known).idg,
+        ),
+        "bounds": bounds(case.noise),
+    }
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Errors on new tasks and on the pool at several ridges and at the best; the best ridges."""
+    *panels, ridges = figure.subplots(1, 3)
+    curves, best = result["theory/curves"].to_dataset(), result["theory/best"].to_dataset()
+    titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
+    for axes, (target, title) in zip(panels, titles.items(), strict=True):
+        for color, ridge in zip(figures.COLORS, curves.ridge.values, strict=False):
+            figures.theory_line(
+                axes, curves.tau, curves[target].sel(ridge=ridge), color=color, label=f"λ = {ridge:g}"
+            )
+        figures.dashed_line(axes, best.tau, best[target], color=figures.INK, label="best λ at each τ")
+        error_axes(axes, result, SEQUENCES, title=title)
+    panels[0].legend()
+    figures.theory_line(ridges, best.tau, best.icl_ridge, color=figures.COLORS[0], label="for new tasks")
+    figures.theory_line(ridges, best.tau, best.idg_ridge, color=figures.COLORS[1], label="for tasks of the pool")
+    ridges.set_xscale("log")
+    ridges.set_yscale("symlog", linthresh=1e-3)
+    ridges.set_xlabel(SEQUENCES)
+    ridges.set_ylabel("ridge  λ")
+    ridges.set_title("best ridge")
+    ridges.legend()
+
+
+@dataclass(frozen=True)
+class ExactWithoutRidge:
+    """Errors with a small ridge against errors without: the largest relative gap away from the peak."""
+
+    order: float = 1.0
+    far: float = 0.2  # |ln τ| that counts as away from τ = 1, where the gap vanishes like √λ
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """Order in the ridge at which the gap vanishes."""
+        small, none = result["theory/small"].to_dataset(), result["theory/none"].to_dataset()
+        away = abs(np.log(none.tau)) > self.far
+        both = [abs(small[name] / none[name] - 1).where(away).max("tau") for name in ("icl", "idg")]
+        gaps = np.maximum(*both)
+        return Verdict(
+            claim="exact without ridge",
+            meaning="The formulas with ridge become those without as the ridge vanishes.",
+            measure="order of the largest relative gap in the ridge",
+            value=fitted_order(small.ridge.values, gaps.values),
+            yardstick=self.order - SLACK,
+            evidence=tuple(
+                (f"largest gap at ridge {ridge:.0e}", f"{gap:.2e}")
+                for ridge, gap in zip(small.ridge.values, gaps.values, strict=True)
+            ),
+        )
+
+
+STUDY = Study(
+    name="ridge",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(Case(), kappa=float("inf"), tau=Span(0.05, 20.0, 402)),
+    theory=theory,
+    simulation=None,
+    figure=figure,
+    claims=(ExactWithoutRidge(),),
+    size=(11.0, 3.8),
+)

@@ -1,0 +1,165 @@
+"""How many tasks must pretraining see before a new one is no harder than a known one?
+
+The gap g between the error on new tasks and on tasks of the pool closes, for linear attention, where the pool has as
+many tasks as inputs have entries, κ = K/D = 1: with contexts and pretraining without end it is 1 − κ below and
+nothing above. The Bayes estimator that knows the pool (dMMSE) has no such transition. It singles a task of the pool
+out until there are exp(s_c D) of them, where s_c is what a context tells of its task. Theory is the proportional
+limit, the prediction for a pool of finite dimension, dMMSE for pools that are written out, and dMMSE in the limit, a
+random-energy model. The claim is that the mean gap of finite pools tends to the limit. Published as figure 4 of
+arXiv 2405.11751; the limit of dMMSE goes beyond it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.claims import Limit
+from iclab.error_curves import (
+    ErrorsByLogTasks,
+    GapByDimensionAndTasks,
+    GapByTasks,
+    GapByTasksAndLength,
+    TaskThreshold,
+)
+from iclab.numerics import whole_number
+from iclab.outcomes import Errors, Levels
+from iclab.problem import Ratios, checked, checked_lengths
+from iclab.studies.pretraining import TASKS, Span, bounds, column, law_of, table
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Case:
+    """Pools of growing size for linear attention and for the Bayes estimator that knows them."""
+
+    alpha: tuple[float, ...] = (6.0, 10.0, 20.0)  # α = N/D, examples of a context; published
+    tau_for_alpha: float = 0.2  # τ/α, pretraining sequences for each example of a context; published
+    noise: float = 0.01  # ρ, variance of the label noise; published
+    kappa: Span = Span(0.2, 100.0)  # κ = K/D, tasks of the pool
+    finite_alpha: float = 10.0  # α = N/D at finite dimension
+    finite_kappa: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # κ = K/D at finite dimension
+    dimension: tuple[int, ...] = (16, 32, 64)  # D of the pool predictions
+    pools: int = 8  # drawn pools whose mean gap is shown
+    bayes_dimension: int = 10  # D of the Bayes estimator
+    bayes_alpha: float = 1.0  # α = N/D of the Bayes estimator with exp(sD) tasks
+    bayes_noise: float = 0.1  # ρ of the Bayes estimator with exp(sD) tasks
+    contexts: int = 400  # of the quadrature for the Bayes estimator
+
+    def __post_init__(self) -> None:
+        Ratios(np.array(self.alpha), 1.0, self.tau_for_alpha, self.noise)
+        Ratios(self.finite_alpha, np.array(self.finite_kappa), 1.0, self.noise)
+        Ratios(self.bayes_alpha, 1.0, 1.0, self.bayes_noise)
+        checked("finite_alpha", self.finite_alpha, above=0.0, infinite=False)
+        checked("finite_kappa", self.finite_kappa, above=0.0, infinite=False)
+        checked_lengths(self.dimension, "dimension")
+        whole_number("pools", self.pools)
+        whole_number("bayes_dimension", self.bayes_dimension)
+        whole_number("contexts", self.contexts)
+
+
+Answers = GapByTasks | GapByTasksAndLength | GapByDimensionAndTasks | ErrorsByLogTasks | TaskThreshold | Levels
+
+
+def theory(case: Case) -> dict[str, Answers]:
+    """The gap of linear attention and of dMMSE, in the limit and in finite dimension."""
+    gap, estimators = theories.generalization.diversity_gap, theories.estimators
+    alpha, kappa, some = np.array(case.alpha), case.kappa.grid(), np.array(case.finite_kappa)
+    finite_tau = case.tau_for_alpha * case.finite_alpha
+
+    def pool(dimension: int, kappa: float, number: int) -> Errors:
+        law = law_of(dimension, alpha=case.finite_alpha, kappa=kappa, noise=case.noise, pool=number)
+        return theories.finite_size.pool_errors(law, max(1, round(finite_tau * dimension**2)))
+
+    pools = table(pool, case.dimension, case.finite_kappa, range(case.pools))
+    mean_gap = np.mean(pools["icl"] - pools["idg"], axis=-1)
+    limit = gap(Ratios(case.finite_alpha, some, finite_tau, case.noise))
+    s = np.linspace(0, 1.5, 121) * float(estimators.task_threshold(case.bayes_alpha, case.bayes_noise))
+    many = estimators.dmmse_errors(case.bayes_alpha, case.bayes_noise, s)
+    return {
+        "gap": GapByTasksAndLength(
+            alpha, kappa, gap(Ratios(column(alpha), kappa, case.tau_for_alpha * column(alpha), case.noise))
+        ),
+        "lasting": GapByTasks(kappa, gap(Ratios(np.inf, kappa, np.inf, case.noise))),
+        "limit": GapByTasks(some, limit),
+        "pool": GapByDimensionAndTasks(np.array(case.dimension), some, mean_gap),
+        "dmmse": GapByTasks(some, np.array([_dmmse_gap(case, one) for one in case.finite_kappa])),
+        "exponential": ErrorsByLogTasks(s, many.icl, many.idg),
+        "threshold": TaskThreshold(
+            estimators.task_threshold(case.bayes_alpha, case.bayes_noise),
+            estimators.ridge_error(case.bayes_alpha, case.bayes_noise),
+        ),
+        "bounds": bounds(case.bayes_noise),
+    }
+
+
+def _dmmse_gap(case: Case, kappa: float) -> float:
+    law = law_of(case.bayes_dimension, alpha=case.finite_alpha, kappa=kappa, noise=case.noise)
+    errors = theories.estimators.pool_dmmse_errors(law, contexts=case.contexts)
+    return float(errors.icl - errors.idg)
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """The gap against κ in the limit and in finite dimension, and errors of dMMSE against ln K/D."""
+    limit, finite, bayes = figure.subplots(1, 3)
+    gaps, lasting = result["theory/gap"].to_dataset(), result["theory/lasting"].to_dataset()
+    for color, alpha in zip(figures.COLORS, gaps.alpha.values, strict=False):
+        figures.theory_line(limit, gaps.kappa, gaps.gap.sel(alpha=alpha), color=color, label=f"α = {alpha:g}")
+    open_gap = lasting.gap.where(lasting.gap > 0)
+    figures.dashed_line(limit, lasting.kappa, open_gap, color=figures.INK, label="α = τ = ∞: 1 − κ")
+    pool, dmmse = result["theory/pool"].to_dataset(), result["theory/dmmse"].to_dataset()
+    exact = result["theory/limit"].to_dataset()
+    figures.theory_line(finite, exact.kappa, exact.gap, label="linear attention, D → ∞")
+    for color, dimension in zip(figures.COLORS, pool.dimension.values, strict=False):
+        figures.dashed_line(
+            finite, pool.kappa, pool.gap.sel(dimension=dimension), color=color, label=f"pool, D = {dimension}"
+        )
+    finite.plot(dmmse.kappa, dmmse.gap, "s-", color=figures.COLORS[3], ms=4, lw=0.8, label="dMMSE, finite pool")
+    for axes, title in ((limit, "linear attention, τ = 0.2 α"), (finite, "in finite dimension, and dMMSE")):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel(TASKS)
+        axes.set_title(title)
+        axes.legend()
+    limit.set_ylim(bottom=1e-4)
+    limit.set_ylabel("gap  ICL − IDG")
+    many, threshold = result["theory/exponential"].to_dataset(), result["theory/threshold"].to_dataset()
+    figures.theory_line(bayes, many.log_tasks, many.icl, color=figures.COLORS[3], label="dMMSE on new tasks")
+    figures.theory_line(bayes, many.log_tasks, many.idg, color=figures.COLORS[5], label="dMMSE on the pool")
+    figures.level_lines(bayes, [*result["theory/bounds"].to_dataset().loss.values])
+    bayes.axvline(float(threshold.log_tasks), color=figures.INK, lw=0.8, ls="--", label="$s_c$, tasks enough")
+    bayes.set_xlabel("$s = \\ln K / D$  (nats)")
+    bayes.set_ylabel("mean squared error")
+    bayes.set_title("dMMSE with exponentially many tasks")
+    bayes.set_ylim(bottom=0)
+    bayes.legend(frameon=True, framealpha=1, edgecolor="none")
+
+
+STUDY = Study(
+    name="task-diversity",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(
+        Case(), dimension=(32, 64, 128), finite_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), contexts=2000
+    ),
+    theory=theory,
+    simulation=None,
+    figure=figure,
+    claims=(
+        Limit(
+            "theory/limit/gap",
+            "theory/pool/gap",
+            "The gap that is predicted for given pools tends to that of the proportional limit.",
+            along="dimension",
+            order=1.0,
+        ),
+    ),
+    size=(11.0, 3.8),
+)
