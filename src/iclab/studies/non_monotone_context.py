@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-_HALVINGS = 34  # of the bracket of a border: to 1e-9 of it
+_HALVINGS = 26  # of the bracket of a border: to 1e-6 of it
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     figures.theory_line(ridges, best.tau, best.idg_ridge, color=figures.COLORS[1], label="for tasks of the pool")
     ridges.set_xscale("log")
     ridges.set_yscale("symlog", linthresh=1e-3)
+    ridges.set_ylim(bottom=0)
     ridges.set_xlabel(SEQUENCES)
     ridges.set_ylabel("ridge  λ")
     ridges.set_title("best ridge")

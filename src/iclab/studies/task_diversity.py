@@ -46,7 +46,7 @@ class Case:
     finite_alpha: float = 10.0  # α = N/D at finite dimension
     finite_kappa: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # κ = K/D at finite dimension
     dimension: tuple[int, ...] = (16, 32, 64)  # D of the pool predictions
-    pools: int = 8  # drawn pools whose mean gap is shown
+    pools: int = 24  # drawn pools whose mean gap is shown
     bayes_dimension: int = 10  # D of the Bayes estimator
     bayes_alpha: float = 1.0  # α = N/D of the Bayes estimator with exp(sD) tasks
     bayes_noise: float = 0.1  # ρ of the Bayes estimator with exp(sD) tasks
@@ -89,7 +89,9 @@ def theory(case: Case) -> dict[str, Answers]:
         "lasting": GapByTasks(kappa, gap(Ratios(np.inf, kappa, np.inf, case.noise))),
         "limit": GapByTasks(some, limit),
         "pool": GapByDimensionAndTasks(np.array(case.dimension), some, mean_gap),
-        "dmmse": GapByTasks(some, np.array([_dmmse_gap(case, one) for one in case.finite_kappa])),
+        "dmmse": GapByDimensionAndTasks(
+            np.array([case.bayes_dimension]), some, np.array([[_dmmse_gap(case, one) for one in case.finite_kappa]])
+        ),
         "exponential": ErrorsByLogTasks(s, many.icl, many.idg),
         "threshold": TaskThreshold(
             estimators.task_threshold(case.bayes_alpha, case.bayes_noise),
@@ -120,8 +122,13 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         figures.dashed_line(
             finite, pool.kappa, pool.gap.sel(dimension=dimension), color=color, label=f"pool, D = {dimension}"
         )
-    finite.plot(dmmse.kappa, dmmse.gap, "s-", color=figures.COLORS[3], ms=4, lw=0.8, label="dMMSE, finite pool")
-    for axes, title in ((limit, "linear attention, τ = 0.2 α"), (finite, "in finite dimension, and dMMSE")):
+    for dimension in dmmse.dimension.values:
+        gap, label = dmmse.gap.sel(dimension=dimension), f"dMMSE, D = {dimension}"
+        finite.plot(dmmse.kappa, gap, "s-", color=figures.COLORS[3], ms=4, lw=0.8, label=label)
+    for axes, title in (
+        (limit, "linear attention, τ in proportion to α"),
+        (finite, "in finite dimension, and dMMSE"),
+    ):
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(TASKS)

@@ -1,0 +1,135 @@
+"""Studies of finite pretraining: published marks, borders and peaks where they belong, refusals by name."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from iclab.studies import STUDIES
+from iclab.studies.pretraining import Span, law_of
+
+ALONE = ("double-descent", "context-length", "non-monotone-context", "task-diversity", "ridge")
+
+
+@pytest.fixture(scope="module", params=ALONE)
+def answered(request: pytest.FixtureRequest):
+    study = STUDIES[request.param]
+    return study, study.run()
+
+
+def test_theory_answers_alone_and_every_claim_holds(answered) -> None:
+    study, result = answered
+    assert list(result.children) == ["theory"]
+    assert len(result.attrs["seeds"]) == 0
+    assert len(study.verdicts(result)) == len(study.claims)
+    assert all(verdict.holds for verdict in study.verdicts(result))
+
+
+def test_errors_peak_where_sequences_are_as_many_as_weights() -> None:
+    study = STUDIES["double-descent"]
+    small = replace(study.quick, dimension=(16,), leverage_dimension=8, leverage_tau=(2.0,))
+    result = study.run(small)
+    curves, pool = result["theory/curves"].to_dataset(), result["theory/pool"].to_dataset()
+    for errors in (curves.icl, curves.idg):
+        late = errors.where(errors.tau > 0.5)  # with little pretraining the error is large too
+        assert_allclose(curves.tau[late.argmax("tau")], 1, rtol=0.02)  # half a step of the grid
+    # D(D + 1) weights in finite dimension: τ = 17/16
+    assert_allclose(pool.tau[pool.icl.sel(dimension=16).argmax("tau")], 17 / 16, rtol=0.07)
+    assert float(curves.train.where(curves.tau < 0.9).max()) < 1e-4  # ridge 1e-5 in place of none
+    assert float(curves.train.where(curves.tau > 1.5).min()) > 1e-3
+
+
+def test_best_lengths_are_those_that_the_published_figure_marks() -> None:
+    result = STUDIES["context-length"].run()
+    # the marks lie on grids of five decades in 500 points, 2 % a step
+    published = {
+        "known": [(0.3, 6.15), (0.5, 5.6), (0.7, 7.4)],
+        "few": [(0.2, 2.35), (0.4, 5.5), (0.5, 9.62), (0.6, 22.7)],
+        "many": [(0.25, 4.68), (0.75, 16.7), (1.0, 44.9), (1.1, 78.9)],
+    }
+    for name, marks in published.items():
+        best = result[f"theory/best_{name}"].to_dataset()
+        for kappa, alpha in marks:
+            assert_allclose(float(best.alpha.sel(kappa=kappa)), alpha, rtol=0.02)
+    for name in ("few", "many"):
+        assert np.isinf(result[f"theory/best_{name}"].to_dataset().alpha[-1])
+
+
+def test_a_longer_test_context_never_hurts() -> None:
+    tests = STUDIES["context-length"].run()["theory/tests"].to_dataset()
+    assert (tests.icl.diff("test_alpha") < 0).all()
+
+
+def test_the_border_of_best_lengths_lies_above_the_published_line() -> None:
+    study = STUDIES["non-monotone-context"]
+    result = study.run(replace(study.quick, kappa=Span(0.2, 2.0, 12), noise=Span(0.01, 1.0, 5)))
+    for kind in ("few", "many"):
+        found, line, border = (
+            result[f"theory/{name}"].to_dataset() for name in (kind, f"line_{kind}", f"critical_{kind}")
+        )
+        assert (border.kappa > line.kappa).all()
+        assert_array_equal(np.isfinite(found.alpha.values), found.kappa.values < border.kappa.values[:, None])
+
+
+def test_only_linear_attention_closes_the_gap_at_as_many_tasks_as_dimensions() -> None:
+    study = STUDIES["task-diversity"]
+    result = study.run(replace(study.quick, dimension=(16,), pools=1, contexts=100))
+    lasting = result["theory/lasting"].to_dataset()
+    assert_allclose(lasting.gap, np.maximum(0, 1 - lasting.kappa), atol=1e-12)
+    limit, dmmse = (result[f"theory/{name}"].to_dataset().gap.squeeze() for name in ("limit", "dmmse"))
+    few, many = limit.sel(kappa=0.5), limit.sel(kappa=4.0)
+    assert many < 0.05 * few
+    assert float(dmmse.sel(kappa=4.0)) > 0.4 * float(dmmse.sel(kappa=0.5))
+    estimator, threshold = result["theory/exponential"].to_dataset(), result["theory/threshold"].to_dataset()
+    enough = estimator.log_tasks >= float(threshold.log_tasks)
+    assert_allclose(estimator.icl.where(enough, drop=True), float(threshold.error), rtol=1e-12)
+    assert_allclose(estimator.idg.where(~enough, drop=True), study.quick.bayes_noise, rtol=1e-12)
+
+
+def test_the_best_ridge_removes_the_peak() -> None:
+    result = STUDIES["ridge"].run()
+    best, curves = result["theory/best"].to_dataset(), result["theory/curves"].to_dataset()
+    for name in ("icl", "idg"):
+        assert (best[name].diff("tau") < 0).all()
+        assert (best[name] <= curves[name] * (1 + 1e-12)).all()
+
+
+def test_pools_are_drawn_once_and_for_all() -> None:
+    first, again, other = (law_of(8, alpha=2, kappa=1, noise=0.1, pool=pool) for pool in (0, 0, 1))
+    assert_array_equal(first.tasks.vectors, again.tasks.vectors)
+    assert not np.array_equal(first.tasks.vectors, other.tasks.vectors)
+    assert law_of(8, alpha=2, kappa=np.inf, noise=0.1).context_length == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("double-descent", {"alpha": (1.0, 0.0)}, "alpha must be > 0; got 0.0"),
+        ("double-descent", {"noise": -1.0}, "noise must be finite and >= 0; got -1.0"),
+        ("double-descent", {"ridge": -1.0}, "ridge must be >= 0; got -1.0"),
+        ("double-descent", {"dimension": (0,)}, "dimension must be whole numbers >= 1; got 0"),
+        ("double-descent", {"finite_alpha": np.inf}, "finite_alpha must be finite and > 0"),
+        ("context-length", {"tested_alpha": (-1.0,)}, "alpha must be > 0; got -1.0"),
+        ("non-monotone-context", {"few": 0.0}, "tau must be > 0; got 0.0"),
+        ("task-diversity", {"pools": 0}, "pools must be a whole number >= 1; got 0"),
+        ("task-diversity", {"contexts": 0}, "contexts must be a whole number >= 1; got 0"),
+        ("ridge", {"small_ridge": (0.0,)}, "small_ridge must be finite and > 0; got 0.0"),
+        ("ridge", {"kappa": float("nan")}, "kappa must be > 0; got nan"),
+    ],
+)
+def test_impossible_cases_are_refused_by_name(name: str, changes: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(STUDIES[name].quick, **changes)
+
+
+@pytest.mark.parametrize("sizes", [(0.0, 1.0), (2.0, 1.0), (1.0, np.inf), (np.nan, 1.0)])
+def test_spans_run_from_small_to_large(sizes: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="least below most"):
+        Span(*sizes)
+
+
+def test_a_panel_of_tests_has_one_pool() -> None:
+    quick = STUDIES["context-length"].quick
+    with pytest.raises(ValueError, match=r"tested\.kappa must be one number"):
+        replace(quick, tested=replace(quick.tested, kappa=(1.0, 2.0)))
