@@ -1,12 +1,96 @@
-"""Roots and least points, wherever they lie."""
+"""Roots of increasing functions and least points, wherever they lie."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from iclab.numerics import golden_section, increasing_root, least
+from iclab.numerics import golden_section, increasing_grid, increasing_root, least, nonnegative, require
+
+
+@pytest.mark.parametrize("exponent", [-300, -12, 0, 12, 300])
+def test_a_root_is_sharp_at_every_scale(exponent: int) -> None:
+    target = 2.0 * 10.0**exponent
+
+    def shifted(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return x - target, x
+
+    found = increasing_root(shifted, np.array([1e-305]), np.array([1e305]))
+    assert_allclose(found, target, rtol=4e-13)  # rounding of the logarithm, |log x| <= 702 units
+
+
+def test_roots_are_found_element_by_element() -> None:
+    squares = np.array([1e-8, 1.0, 7.0, 1e8])
+    found = increasing_root(lambda x: (x**2 - squares, 2 * x**2), np.full(4, 1e-9), np.full(4, 1e9))
+    assert_allclose(found, np.sqrt(squares), rtol=1e-14)
+
+
+def test_a_root_at_an_end_of_the_bracket_is_that_end_exactly() -> None:
+    ends = np.array([0.1, 0.7, 3.3])  # exp(log(x)) differs from x for some of them
+    above = increasing_root(lambda x: (x - ends, x), ends, 2 * ends)
+    below = increasing_root(lambda x: (x - ends, x), ends / 2, ends)
+    assert_array_equal(above, ends)
+    assert_array_equal(below, ends)
+
+
+def test_a_pole_at_the_end_of_the_bracket_is_approached() -> None:
+    def pole(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        with np.errstate(divide="ignore"):
+            return -np.log1p(-x) - 30, x / (1 - x)
+
+    found = increasing_root(pole, np.array([0.1]), np.array([1.0]))
+    assert_allclose(1 - found, np.exp(-30), atol=5e-16)  # a few units of rounding in x
+
+
+def test_a_function_too_flat_for_newton_is_solved_by_bisection() -> None:
+    # Far from its root x/(1 + x) is flat in log x, and Newton leaves the bracket at once.
+    found = increasing_root(lambda x: (x / (1 + x) - 0.5, x / (1 + x) ** 2), np.array([1e-100]), np.array([1e120]))
+    assert_allclose(found, 1, rtol=1e-14)
+
+
+def test_a_function_that_grows_exponentially_in_log_x_takes_no_hundred_newton_steps() -> None:
+    calls = 0
+
+    def power(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal calls
+        calls += 1
+        return x**8 - 1, 8 * x**8
+
+    increasing_root(power, np.array([1e-38]), np.array([1e38]))
+    assert calls < 60  # each plain Newton step would shorten log x by 1/8, from 87
+
+
+def test_a_bracket_that_does_not_hold_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be <= 0 at the lower and >= 0 at the upper end"):
+        increasing_root(lambda x: (x + 1, x), np.array([1.0]), np.array([2.0]))
+
+
+def test_require_says_what_must_hold() -> None:
+    require(True, "unused")
+    with pytest.raises(ValueError, match="heads must be positive"):
+        require(False, "heads must be positive; got 0.")
+
+
+@pytest.mark.parametrize("values", [[-1.0], [np.nan], [np.inf], -0.5])
+def test_values_that_must_not_be_negative_are_refused_by_name(values: object) -> None:
+    with pytest.raises(ValueError, match="delay must be finite and >= 0"):
+        nonnegative("delay", values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([2.0, 1.0], "time must increase strictly"),
+        ([1.0, 1.0], "time must increase strictly"),
+        ([-1.0, 1.0], "time must be finite and >= 0"),
+        ([], "time must be a non-empty list"),
+        (3.0, "time must be a non-empty list"),
+    ],
+)
+def test_a_grid_must_increase_from_zero_or_later(values: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        increasing_grid("time", values)
 
 
 @given(st.floats(-290, 290), st.floats(0.1, 10))

@@ -62,10 +62,21 @@ class MergedAttention:
         """D, the number of entries of an input."""
         return np.shape(self.key_query)[-1]
 
+    def __getitem__(self, place: int) -> "MergedAttention":
+        """The layer at a place of the first leading axis, as at one time of a trajectory."""
+        return MergedAttention(np.asarray(self.value)[place], np.asarray(self.key_query)[place])
+
     def gamma(self) -> Float[Array, "*batch D D"]:
         """Γ = Σ v U. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
         _require_restricted(self.restricted)
         return np.einsum("...h,...hij->...ij", self.value, self.key_query)
+
+    def unrestricted(self) -> "MergedAttention":
+        """The same layer with all entries that reach the prediction, the added ones zero."""
+        _require_restricted(self.restricted)
+        return MergedAttention(
+            _with_input_entries(self.value, self.dimension), _with_label_entry(self.key_query, axis=-2)
+        )
 
 
 @dataclass(frozen=True)
@@ -113,16 +124,41 @@ class SeparateAttention:
         """D, the number of entries of an input."""
         return np.shape(self.query)[-1]
 
+    def __getitem__(self, place: int) -> "SeparateAttention":
+        """The layer at a place of the first leading axis, as at one time of a trajectory."""
+        return SeparateAttention(*(np.asarray(part)[place] for part in (self.value, self.key, self.query)))
+
     def gamma(self) -> Float[Array, "*batch D D"]:
         """Γ = Σ v Kᵀ Q. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
         _require_restricted(self.restricted)
-        return np.einsum("...h,...hri,...hrj->...ij", self.value, self.key, self.query)
+        pairs = (*np.shape(self.query)[:-3], -1, self.dimension)
+        held = np.reshape(np.asarray(self.value)[..., None, None] * self.key, pairs)
+        return np.swapaxes(held, -1, -2) @ np.reshape(self.query, pairs)
+
+    def unrestricted(self) -> "SeparateAttention":
+        """The same layer with all entries that reach the prediction, the added ones zero."""
+        _require_restricted(self.restricted)
+        return SeparateAttention(
+            _with_input_entries(self.value, self.dimension), _with_label_entry(self.key, axis=-1), self.query
+        )
+
+
+def _with_input_entries(value: Array, dimension: int) -> Array:
+    """(H,) -> (H, D+1): a value row reads D input entries, then the label."""
+    return np.concatenate([np.zeros((*np.shape(value), dimension)), np.asarray(value)[..., None]], axis=-1)
+
+
+def _with_label_entry(weights: Array, *, axis: int) -> Array:
+    """D entries -> D+1 along an axis: the last one reads the label."""
+    pad = [(0, 0)] * np.ndim(weights)
+    pad[axis] = (0, 1)
+    return np.pad(weights, pad)
 
 
 def _require_restricted(restricted: bool) -> None:
     require(
         restricted,
-        "gamma() needs a restricted layer, value of shape (H,); got one with D+1 value entries for each head. "
+        "the layer must be restricted, value of shape (H,); got one with D+1 value entries for each head. "
         "Such a layer acts through more than the summary: compare predictions or losses instead.",
     )
 
@@ -153,3 +189,6 @@ def aligned_separate(initial: Float[Array, "D"]) -> SeparateAttention:
     require(strength.ndim == 1, f"initial must be one number for each direction; got shape {strength.shape}.")
     directions = np.diag(strength)[:, None, :]
     return SeparateAttention(strength, directions, directions)
+
+
+Layer = MergedAttention | SeparateAttention

@@ -1,7 +1,8 @@
 """Small numerical tools that know nothing of learning."""
 
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +19,34 @@ def require(holds: bool, message: str) -> None:
     """
     if not holds:
         raise ValueError(message)
+
+
+def floats(value: Values) -> Values:
+    """The value in float64; an array stays an array."""
+    return np.asarray(value, dtype=np.float64)[()]
+
+
+def require_positive(name: str, value: float) -> None:
+    """Raise ValueError unless a number is positive and finite."""
+    require(bool(np.isfinite(value)) and value > 0, f"{name} must be positive and finite; got {value!r}.")
+
+
+def nonnegative(name: str, values: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """The values as an array. Raises ValueError with `name` unless all are finite and >= 0."""
+    checked = np.asarray(values, dtype=float)
+    require(bool(np.all(np.isfinite(checked) & (checked >= 0))), f"{name} must be finite and >= 0; got {values!r}.")
+    return checked
+
+
+def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
+    """The values as an array. Raises ValueError with `name` unless they increase strictly from one >= 0."""
+    grid = nonnegative(name, values)
+    require(grid.ndim == 1 and grid.size > 0, f"{name} must be a non-empty list; got shape {grid.shape}.")
+    require(
+        bool(np.all(np.diff(grid) > 0)),
+        f"{name} must increase strictly; got a step back or a repeat. Sort it and drop repeats.",
+    )
+    return grid
 
 
 def checked_covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "D D"]:
@@ -50,18 +79,24 @@ def increasing_root(
 ) -> Any:
     """The root in [lower, upper], 0 < lower, of an increasing function, element by element.
 
-    `function(x)` returns its value and its slope in log x. Newton in log x from `start` (the middle of the
-    bracket unless given), by bisection wherever a step would leave the bracket, so that roots at 1e-300 are as
-    sharp as roots at 1. A root is taken when value/slope, its relative error, is a few units of rounding, or
-    when the bracket has closed on it. The bracket must hold: function(lower) <= 0 <= function(upper).
+    `function(x)` returns its value and its slope in log x. Newton in log x, by bisection wherever a step would
+    leave the bracket and, from the twelfth step on, every third time, so that roots at 1e-300 are as sharp as
+    roots at 1 and no function takes more than some two hundred steps. A root is taken when value/slope, its
+    relative error, is a few units of rounding, or when the bracket has closed on it. The bracket must hold:
+    function(lower) <= 0 <= function(upper). With a good guess `start` its ends are looked at only in doubt.
 
     Raises ValueError where the bracket does not hold, ArithmeticError where the root is not reached.
     """
     lower, upper = np.asarray(lower, dtype=float)[()], np.asarray(upper, dtype=float)[()]
     low, high, settled = lower, upper, np.False_
-    point = np.sqrt(lower) * np.sqrt(upper) if start is None else np.asarray(start, dtype=float)[()]
+    if start is None:
+        below, above = _ends(function, lower, upper)
+        middle = np.sqrt(lower) * np.sqrt(upper)
+        point = np.where(below == 0, lower, np.where(above == 0, upper, middle))[()]
+    else:
+        point = np.asarray(start, dtype=float)[()]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for _ in range(200):
+        for count in range(300):
             value, slope = function(point)
             step = -np.divide(value, slope)
             newton = point * np.exp(step)
@@ -69,22 +104,27 @@ def increasing_root(
             if settled.all():
                 return np.minimum(np.maximum(newton, lower), upper)
             low, high = np.maximum(low, point * (value <= 0)), np.minimum(high, point / (value >= 0))
-            inside = settled | (newton > low) & (newton < high)
-            if not inside.all():
-                closed = high <= low * (1 + _SHARP)
-                if (settled | closed).all():
+            trusted = settled | (newton > low) & (newton < high) & (count < 12 or count % 3 > 0)
+            if not trusted.all():
+                if (settled | (high <= low * (1 + _SHARP))).all():
                     break
-                newton = np.where(inside, newton, np.sqrt(low) * np.sqrt(high))[()]
+                newton = np.where(trusted, newton, np.sqrt(low) * np.sqrt(high))[()]
             point = newton
+    _ends(function, lower, upper)
+    if (settled | (high <= low * (1 + _SHARP))).all():
+        return np.where(settled, point, low)[()]
+    raise ArithmeticError("no root to working precision within 300 steps; the function is not increasing")
+
+
+def _ends(function: Callable[[Any], tuple[Values, Values]], lower: Values, upper: Values) -> tuple[Values, Values]:
+    """The function at both ends of a bracket. Raises ValueError unless it holds, to within rounding."""
     (below, rise), (above, climb) = function(lower), function(upper)
     require(
         bool(np.all((below <= _SHARP * rise) & (above >= -_SHARP * climb))),
         "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
         f"got {np.max(below)!s} and {np.min(above)!s}. Widen the bracket.",
     )
-    if (settled | (high <= low * (1 + _SHARP))).all():
-        return np.where(settled, point, low)[()]
-    raise ArithmeticError("no root to working precision within 200 steps; the function is not increasing")
+    return below, above
 
 
 def least(
@@ -125,3 +165,14 @@ def golden_section(
         fresh = function(np.exp(np.where(falls, right, left)))
         at_left, at_right = np.where(falls, at_right, fresh), np.where(falls, fresh, at_left)
     return np.exp(0.5 * (low + high))[()]
+
+
+def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
+    """`value` as an int. Raises ValueError, which calls it `name`, unless it is a whole number >= `least`."""
+    try:
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None or whole < least:
+        raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    return whole

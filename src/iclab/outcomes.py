@@ -1,13 +1,13 @@
 """What witnesses return: frozen arrays whose fields know their symbol, their axes and their unit."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from iclab.numerics import Values
+from iclab.numerics import Values, require
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,25 @@ def quantity(symbol: str, *axes: str, unit: str = "", words: str = "") -> Any:
     return field(metadata={"quantity": Quantity(symbol, axes, unit, words)})
 
 
-def quantities(outcome: Any) -> Iterator[tuple[str, Quantity, np.ndarray]]:
-    """Name, description and array of each field of an outcome, weights inside it included.
+def unlabelled() -> Any:
+    """A dataclass field for programs alone: it takes no part in labelled results."""
+    return field()
 
-    An outcome with several leading axes more than a field names is refused by whoever labels it.
+
+def quantities(outcome: Any) -> Iterator[tuple[str, Quantity, np.ndarray]]:
+    """Name, description and array of each labelled field of an outcome.
+
+    Raises ValueError where an array has not one axis for each name.
     """
     for entry in fields(outcome):
-        value = getattr(outcome, entry.name)
         if "quantity" in entry.metadata:
-            yield entry.name, entry.metadata["quantity"], np.asarray(value)
-        elif is_dataclass(value):
-            yield from quantities(value)
+            described, array = entry.metadata["quantity"], np.asarray(getattr(outcome, entry.name))
+            name = f"{type(outcome).__name__}.{entry.name}"
+            require(
+                array.ndim == len(described.axes),
+                f"{name} must have the axes {described.axes}; got shape {array.shape}.",
+            )
+            yield entry.name, described, array
 
 
 @dataclass(frozen=True)
@@ -47,19 +55,210 @@ class LossCurve:
 
 
 @dataclass(frozen=True)
-class Trajectory:
-    """Loss and weights along training; the weights carry `time` as their leading axis."""
+class Trajectory(LossCurve):
+    """Loss and weights along training; the weights carry `time` as their leading axis and are not labelled."""
 
-    time: Float[np.ndarray, "time"]
-    loss: Float[np.ndarray, "time"]
-    weights: Any
+    weights: Any = unlabelled()
+
+
+@dataclass(frozen=True)
+class HeadCurves(LossCurve):
+    """Loss of separate key-query attention, and the one head that each mode is learned by.
+
+    Heads stand in the order of the modes they learn; alignment is the smaller |cosine| of the head's key and
+    query with the eigenvector of its mode.
+    """
+
+    value: Float[np.ndarray, "time mode"] = quantity("|v|", "time", "mode", words="value weight of the mode's head")
+    alignment: Float[np.ndarray, "time mode"] = quantity("|cos|", "time", "mode", words="alignment with the mode")
+
+
+@dataclass(frozen=True)
+class ValueCurves:
+    """Value weights along training, of one head for each mode."""
+
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    value: Float[np.ndarray, "time mode"] = quantity("|v|", "time", "mode", words="value weight of the mode's head")
+
+
+@dataclass(frozen=True)
+class LossByRate:
+    """Mean squared error along gradient descent at several step sizes, all at the same times."""
+
+    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rate time"] = quantity("L", "rate", "time", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class LossBySequences:
+    """Mean squared error on training sets of several sizes, along gradient descent on each."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "sequences time"] = quantity(
+        "L", "sequences", "time", unit="label²", words="mean squared error"
+    )
 
 
 @dataclass(frozen=True)
 class Levels:
     """Losses of the plateaus, from nothing learned to everything learned."""
 
-    level: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
+    loss: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
+
+
+@dataclass(frozen=True)
+class DropTime:
+    """When a curve has made half of its one drop."""
+
+    time: Float[np.ndarray, ""] | float = quantity("t½", unit="τ", words="time of the half drop")
+
+
+@dataclass(frozen=True)
+class DropBySequences:
+    """When curves on training sets of several sizes have made half of their one drop."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "sequences"] = quantity("t½", "sequences", unit="τ", words="time of the half drop")
+
+
+@dataclass(frozen=True)
+class LevelsByRank:
+    """Losses of the conspicuous plateaus of heads of several ranks; the last level repeats to fill the row."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    loss: Float[np.ndarray, "rank plateau"] = quantity(
+        "L(M_m)", "rank", "plateau", unit="label²", words="loss of a conspicuous plateau"
+    )
+
+
+@dataclass(frozen=True)
+class LossByRank:
+    """Mean squared error along training, for heads of several ranks."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rank time"] = quantity("L", "rank", "time", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class LossByRankAndRate:
+    """Mean squared error along gradient descent at several step sizes, for heads of several ranks."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rank rate time"] = quantity(
+        "L", "rank", "rate", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByRankAndSequences:
+    """Mean squared error on training sets of several sizes, for heads of several ranks."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rank sequences time"] = quantity(
+        "L", "rank", "sequences", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByInitial:
+    """Mean squared error along training, from starts of several sizes."""
+
+    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "initial time"] = quantity(
+        "L", "initial", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByInitialAndRate:
+    """Mean squared error along gradient descent at several step sizes, from starts of several sizes."""
+
+    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "initial rate time"] = quantity(
+        "L", "initial", "rate", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByInitialAndSequences:
+    """Mean squared error on training sets of several sizes, from starts of several sizes."""
+
+    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "initial sequences time"] = quantity(
+        "L", "initial", "sequences", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByLength:
+    """Mean squared error of one layer on contexts of several lengths."""
+
+    context_length: Int[np.ndarray, "context_length"] = quantity("N", "context_length", words="labelled examples")
+    loss: Float[np.ndarray, "context_length"] = quantity(
+        "L", "context_length", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByNoise:
+    """Mean squared error of one layer on contexts with several variances of the label noise."""
+
+    noise: Float[np.ndarray, "noise"] = quantity("ρ", "noise", unit="label²", words="variance of the label noise")
+    loss: Float[np.ndarray, "noise"] = quantity("L", "noise", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class LossByTilt:
+    """Mean squared error of one layer where a covariance is a power of the trained input covariance."""
+
+    tilt: Float[np.ndarray, "tilt"] = quantity("p", "tilt", words="power of the input eigenvalues")
+    loss: Float[np.ndarray, "tilt"] = quantity("L", "tilt", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class DropTimes:
+    """When a staircase drops, each time as half of the drop is made."""
+
+    time: Float[np.ndarray, "drop"] = quantity("t_m", "drop", unit="τ", words="time of a half drop")
+
+
+@dataclass(frozen=True)
+class DropTimesBySequences:
+    """When staircases on training sets of several sizes drop."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "sequences drop"] = quantity(
+        "t_m", "sequences", "drop", unit="τ", words="time of a half drop"
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a layer answers to given queries, at each plateau of its training."""
+
+    answer: Float[np.ndarray, "plateau query"] = quantity("ŷ", "plateau", "query", unit="label", words="answer")
+
+
+@dataclass(frozen=True)
+class AnswersBySequences:
+    """What layers trained on several numbers of sequences answer to given queries, at each plateau."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    answer: Float[np.ndarray, "sequences plateau query"] = quantity(
+        "ŷ", "sequences", "plateau", "query", unit="label", words="answer"
+    )
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,25 @@ def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") 
     return tuple(operator.index(length) for length in several)
 
 
+def checked_mixture(
+    problem: Regression, in_context_fraction: float, in_weight_task: Iterable[float]
+) -> tuple[float, ...]:
+    """The checked task that the sequences of a mixture share whose task is not fresh.
+
+    Raises ValueError for a fraction outside [0, 1] and for a task that is not D finite numbers.
+    """
+    require(
+        0 <= in_context_fraction <= 1,
+        f"in_context_fraction must be between 0 and 1; got {in_context_fraction!r}. It is a share of the sequences.",
+    )
+    task = tuple(float(entry) for entry in in_weight_task)
+    require(
+        len(task) == problem.dimension and all(math.isfinite(entry) for entry in task),
+        f"in_weight_task must be {problem.dimension} finite numbers, one for each input direction; got {task}.",
+    )
+    return task
+
+
 def _context_length(lengths: int | Iterable[int]) -> int | tuple[int, ...]:
     checked = checked_lengths(lengths)
     return checked if isinstance(lengths, Iterable) else checked[0]

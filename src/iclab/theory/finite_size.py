@@ -8,9 +8,8 @@ which at small D they do by a lot.
 
 import numpy as np
 
-from iclab.numerics import require
+from iclab.numerics import require, whole_number
 from iclab.outcomes import Errors
-from iclab.problem import checked_lengths
 from iclab.theory.equivalent import Equivalent
 from iclab.theory.leverage import Leverage, drawn_sequences
 from iclab.theory.readouts import (
@@ -65,9 +64,12 @@ def leverage_errors(
 
     Source: derived in docs/derivations/finite_size.
     """
-    (count,) = checked_lengths(draws, "draws")
     fit, test = Equivalent.of(law, sequences, ridge), _test_moments(law, new)
-    return Leverage.of(fit, drawn_sequences(law, count)).settled().errors(fit.moments, test, law.noise)
+    return (
+        Leverage.of(fit, drawn_sequences(law, whole_number("draws", draws)))
+        .settled()
+        .errors(fit.moments, test, law.noise)
+    )
 
 
 def _test_moments(law: ContextLaw, new: ContextLaw | None) -> FeatureMoments:

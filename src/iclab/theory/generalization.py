@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import Values, increasing_root, least, require
+from iclab.numerics import Values, floats, increasing_root, least, require
 from iclab.outcomes import Errors
 from iclab.problem import Ratios, checked
 from iclab.theory.resolvent import MANY, STRONG, VANISHED, WishartMoments, bounded, effective_ridge, moments
-from iclab.theory.response import Averages, Contexts, Shift, endless, errors_from, floats, with_limits
+from iclab.theory.response import Averages, Contexts, Shift, endless, errors_from, with_limits
 from iclab.theory.structured import structured_errors
 
 __all__ = [

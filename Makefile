@@ -1,0 +1,40 @@
+# Everything runs inside .venv, which is made once. PYTHON names the interpreter to make it with (3.11 or later).
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+# Small matrices gain nothing from threads, and tests run side by side.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: help report test test-all lint benchmarks clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+report: $(READY)  ## run the headline studies and write report/index.html
+	$(BIN)/iclab report --out report
+
+test: $(READY)  ## the fast tests
+	$(BIN)/pytest -q -n 2 -m "not slow"
+
+test-all: $(READY)  ## the fast tests and the slow witnesses
+	$(BIN)/pytest -q -n 2
+
+lint: $(READY)  ## style, types, and who may import whom
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+benchmarks: $(READY)  ## speed, as ratios in one run
+	$(BIN)/python benchmarks
+
+clean:  ## forget the environment and the report
+	rm -rf .venv report results
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "iclab needs Python 3.11 or later; name one with: make PYTHON=python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[sim,test]"
+	touch $@

@@ -1,0 +1,233 @@
+"""The command line: `iclab run`, `iclab report`, `iclab studies`."""
+
+import json
+import math
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, make_dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+import tyro
+
+from iclab import __version__
+from iclab.store import Store, written_whole
+from iclab.studies import STUDIES
+from iclab.study import Study
+from iclab.terminal import fail, note, parsed, print_table, print_verdicts, progress, writable
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# One thread for each process: the report runs two side by side, and small matrices gain nothing from more.
+_ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where the answer goes and how many seeds it rests on."""
+
+    seeds: int | None = None  # K, seeds 0..K-1; 0 asks theory alone; default: as the study suggests
+    full: bool = False  # start from the published case instead of the quick one; other flags still apply
+    out: Path = Path("results")  # folder for results and figures
+    json: bool = False  # print the verdicts as JSON instead of a table
+    debug: bool = False  # show the traceback of an error
+
+
+@dataclass(frozen=True)
+class Report:
+    """Run studies and write one self-contained page with figures, verdicts and downloads."""
+
+    all: bool = False  # every study, not the headline ones alone
+    full: bool = False  # published sizes instead of quick ones
+    only: tuple[str, ...] = ()  # names of the studies to show
+    out: Path = Path("report")  # folder of index.html and of the results behind it
+    debug: bool = False  # show the traceback of an error
+
+
+@dataclass(frozen=True)
+class Studies:
+    """List the studies and the questions they put."""
+
+    json: bool = False  # print names and questions as JSON
+    debug: bool = False  # show the traceback of an error
+
+
+@dataclass(frozen=True)
+class Run:
+    """Put the question of one study: theory, simulation, verdict and figure. See `iclab run NAME --help`."""
+
+    name: tyro.conf.Positional[str]  # name of a study; `iclab studies` lists them
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when it succeeds, 2 for input that cannot be used, 130 when interrupted."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for name, value in _ONE_THREAD.items():
+        os.environ.setdefault(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: note(message)
+        try:
+            return _command(words)
+        except KeyboardInterrupt:
+            return fail("interrupted; finished seeds are kept, nothing half-written stays", 130)
+        except (ValueError, ArithmeticError, OSError, ImportError) as error:
+            if "--debug" in words:
+                raise
+            return fail(str(error) or type(error).__name__)
+
+
+def _command(words: list[str]) -> int:
+    command, rest = (words[0], words[1:]) if words else ("--help", [])
+    if command == "run" and rest[:1] not in (["-h"], ["--help"]):
+        return _run(rest[0] if rest else "", rest[1:])
+    if command in _COMMANDS:
+        form, act = _COMMANDS[command]
+        return act(parsed(form, rest, prog=f"iclab {command}", description=form.__doc__ or ""))
+    if command not in ("-h", "--help"):
+        raise ValueError(f"command must be one of {', '.join(_COMMANDS)}; got {command!r}. See `iclab --help`.")
+    every = Union[tuple(Annotated[form, tyro.conf.subcommand(name)] for name, (form, _) in _COMMANDS.items())]  # noqa: UP007
+    parsed(every, ["--help"], prog="iclab", description=_ABOUT)
+    return 0
+
+
+def _run(name: str, words: list[str]) -> int:
+    study = _study(name)
+    default = study.full if "--full" in words else study.quick
+    form = make_dataclass(
+        "Case",
+        [
+            ("case", Annotated[type(default), tyro.conf.arg(name="")], field(default=default)),
+            ("options", Annotated[RunOptions, tyro.conf.arg(name="")], field(default=RunOptions())),
+        ],
+    )
+    chosen = parsed(form, words, prog=f"iclab run {name}", description=study.question)
+    case, options = chosen.case, chosen.options
+    store = Store(writable(options.out))
+    seeds = study.seeds if options.seeds is None else options.seeds
+    with progress() as bar:
+        result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=name))
+    from iclab import figures
+
+    figure = store.path(study, case).with_suffix(".pdf")
+    with written_whole(figure) as file:
+        file.write_bytes(figures.as_bytes(figures.drawn(study, result), "pdf", name=name))
+    if options.json:
+        print(json.dumps(_summary(study, result, store.path(study, case), figure), allow_nan=False))
+    else:
+        print_verdicts([(study.name, verdict) for verdict in study.verdicts(result)])
+        print(f"numbers: {store.path(study, case)}\nfigure:  {figure}")
+    return 0
+
+
+def _report(options: Report) -> int:
+    from iclab import report
+    from iclab.workers import answers
+
+    studies = [_study(name) for name in options.only or STUDIES]
+    if not (options.all or options.only):
+        studies = [study for study in studies if study.headline]
+    folder = writable(options.out)
+    store = Store(writable(folder / "results"))
+    cases = {study.name: study.full if options.full else study.quick for study in studies}
+    jobs = [
+        (study.name, cases[study.name], seed)
+        for study in studies
+        for seed in store.missing(study, cases[study.name], study.seeds)
+    ]
+    with progress() as bars:
+        totals = Counter(name for name, _, _ in jobs)
+        shown = {name: bars.add_task(name, total=total) for name, total in totals.items()}
+        for (name, case, _), answer in answers(jobs):
+            store.add(STUDIES[name], case, answer)
+            bars.advance(shown[name])
+    results = [(study, store.fetch(study, cases[study.name], study.seeds)) for study in studies]
+    size = "full" if options.full else "quick"
+    entries = [_entry(study, result, store.path(study, cases[study.name]), size) for study, result in results]
+    page = report.page(entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), version=__version__)
+    with written_whole(folder / "index.html") as file:
+        file.write_text(page, encoding="utf-8")
+    print_verdicts([(study.name, verdict) for study, result in results for verdict in study.verdicts(result)])
+    print(f"page: {folder / 'index.html'}")
+    return 0
+
+
+def _entry(study: Study, result: "xr.DataTree", path: Path, size: str) -> Any:
+    from iclab import figures, report
+
+    figure = figures.drawn(study, result)
+    images = {form: figures.as_bytes(figure, form, name=study.name) for form in ("svg", "pdf")}
+    return report.Entry(
+        name=study.name,
+        question=study.question,
+        size=size,
+        case=result.attrs["case"],
+        verdicts=study.verdicts(result),
+        figure=figures.inline(images["svg"], name=study.name),
+        downloads=report.files_of(path, result, images, name=study.name),
+        seconds=float(sum(result.attrs["seconds"])),
+        seeds=[int(seed) for seed in result.attrs["seeds"]],
+        origin={key: str(result.attrs[key]) for key in ("versions", "device", "precision", "iclab", "commit")},
+    )
+
+
+def _studies(options: Studies) -> int:
+    listed = [(study.name, study.title) for study in (STUDIES[name] for name in STUDIES)]
+    if options.json:
+        print(json.dumps([{"name": name, "question": question} for name, question in listed]))
+        return 0
+    print_table(("study", "question"), listed)
+    return 0
+
+
+def _study(name: str) -> Study:
+    if name not in set(STUDIES):
+        raise ValueError(
+            f"study must be one of {', '.join(STUDIES)}; got {name!r}. `iclab studies` says what they ask."
+        )
+    return STUDIES[name]
+
+
+def _summary(study: Study, result: "xr.DataTree", path: Path, figure: Path) -> dict[str, Any]:
+    verdicts = [
+        {
+            "claim": verdict.claim,
+            "meaning": verdict.meaning,
+            "measure": verdict.measure,
+            "value": verdict.value if math.isfinite(verdict.value) else None,
+            "yardstick": verdict.bound,
+            "verdict": verdict.word,
+            "evidence": dict(verdict.evidence),
+        }
+        for verdict in study.verdicts(result)
+    ]
+    return {
+        "study": study.name,
+        "case": json.loads(result.attrs["case"]),
+        "seeds": [int(seed) for seed in result.attrs["seeds"]],
+        "seconds": float(sum(result.attrs["seconds"])),
+        "verdicts": verdicts,
+        "numbers": str(path),
+        "figure": str(figure),
+    }
+
+
+_ABOUT = """In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers.
+
+Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`."""
+
+_COMMANDS: dict[str, tuple[Any, Callable[[Any], int]]] = {
+    "run": (Run, lambda chosen: _run(chosen.name, [])),
+    "report": (Report, _report),
+    "studies": (Studies, _studies),
+}

@@ -1,0 +1,113 @@
+"""Marks that the figures of all studies share, and figures as SVG and PDF. Reads labelled results only."""
+
+import io
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from iclab.study import Study
+
+# Okabe and Ito's palette: distinguishable with every kind of colour vision.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+INK = "#222222"
+_STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.solid_capstyle": "round",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+
+
+def drawn(study: "Study", result: "xr.DataTree") -> "Figure":
+    """The figure of a study for one of its results."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        figure = Figure(figsize=study.size, layout="constrained")
+        study.figure(result, figure)
+    return figure
+
+
+def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
+    """The figure as an "svg" or "pdf" file; the same figure gives the same bytes. `name` is the salt of its ids."""
+    from matplotlib import rc_context
+
+    buffer = io.BytesIO()
+    with rc_context({**_STYLE, "svg.hashsalt": name}):
+        unsigned = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(buffer, format=form, metadata=unsigned[form])
+    return buffer.getvalue()
+
+
+def inline(svg: bytes, *, name: str) -> str:
+    """An SVG file as an element of a page; its ids begin with `name`, so that figures on one page keep apart."""
+    text = svg.decode()
+    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+
+
+def theory_line(axes: "Axes", x: Any, y: Any, *, color: str = INK, label: str | None = None) -> None:
+    """What theory says: a solid line."""
+    axes.plot(x, y, color=color, lw=1.6, zorder=2, label=label)
+
+
+def seed_lines(axes: "Axes", x: Any, rows: Iterable, *, color: str = COLORS[5], label: str | None = None) -> None:
+    """What simulation finds: a thin line for each seed, on top of theory."""
+    for i, row in enumerate(rows):
+        axes.plot(x, row, color=color, lw=0.8, zorder=3, label=label if i == 0 else None)
+
+
+def dashed_line(axes: "Axes", x: Any, y: Any, *, color: str, label: str | None = None) -> None:
+    """A second account of what a solid line of the same color says: dashed, on top of it."""
+    axes.plot(x, y, color=color, lw=1.2, ls=(0, (3, 2)), zorder=4, label=label)
+
+
+def mean_points(
+    axes: "Axes", x: Any, values: "xr.DataArray", *, color: str = COLORS[0], label: str | None = None
+) -> None:
+    """What simulation finds: means over seeds, with two standard errors where there are seeds for them."""
+    count = values.sizes["seed"]
+    error = 2 * values.std("seed", ddof=1) / np.sqrt(count) if count > 1 else None
+    style: dict[str, Any] = {"fmt": "o", "ms": 4, "color": color, "lw": 1, "zorder": 3}
+    axes.errorbar(x, values.mean("seed"), yerr=error, label=label, **style)
+
+
+def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = None) -> None:
+    """Losses of plateaus: dotted lines across the panel."""
+    for i, level in enumerate(np.asarray(levels)):
+        axes.axhline(level, color="#777777", lw=0.8, ls=":", zorder=1, label=label if i == 0 else None)
+
+
+def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:
+    """A second axis on top that counts what the published figure counts."""
+
+    def epochs(time: Any) -> Any:
+        return time / time_per_epoch
+
+    def time(epochs: Any) -> Any:
+        return epochs * time_per_epoch
+
+    top = axes.secondary_xaxis("top", functions=(epochs, time))
+    top.set_xlabel(label)
+
+
+def loss_axes(axes: "Axes", *, title: str) -> None:
+    """Labels of a panel that shows loss against time."""
+    axes.set_title(title)
+    axes.set_xlabel("training time $t$  (units of $\\tau$)")
+    axes.set_ylabel("mean squared error")

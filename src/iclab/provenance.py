@@ -1,0 +1,48 @@
+"""Where a number comes from: versions, device and commit, as text for the attributes of a result."""
+
+import subprocess
+import sys
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from iclab import __version__
+
+LIBRARIES = ("numpy", "scipy", "xarray", "jax", "jaxlib", "optax")
+
+
+@cache
+def environment() -> dict[str, str]:
+    """Package version, commit, Python and library versions, and the device that simulation runs on."""
+    versions = {"python": sys.version.split()[0]}
+    for library in LIBRARIES:
+        try:
+            versions[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            versions[library] = "absent"
+    return {
+        "iclab": __version__,
+        "commit": _commit(),
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "precision": "float64",
+    }
+
+
+def device() -> str:
+    """The kind of device that JAX computes on, or "none" while JAX is not in use."""
+    jax = sys.modules.get("jax")
+    return jax.devices()[0].platform if jax else "none"
+
+
+def _commit() -> str:
+    """The commit of the checkout that holds this package, "unknown" for an installed copy."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return "unknown"
+    try:
+        asked = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return asked.stdout.strip() or "unknown"

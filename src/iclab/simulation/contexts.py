@@ -1,0 +1,151 @@
+"""Sequences of in-context linear regression: tasks, inputs and labels, drawn or given."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from iclab.numerics import require, whole_number
+from iclab.problem import Regression
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """P sequences, as attention reads them.
+
+    A token is an input and its label; the query comes last, with label 0. A context shorter than the longest
+    has zero tokens before the query: they add nothing to XXᵀ. The sums over the tokens of a sequence are
+    divided by its `divisor`: its length in this library; other codes divide by its tokens, length + 1, or not
+    at all.
+
+    Raises ValueError when shapes do not fit each other, for numbers that are not finite, for lengths outside
+    1..N and for a query that shows its label.
+    """
+
+    tokens: Float[Array, "P N+1 D+1"]
+    target: Float[Array, "P"]
+    lengths: Int[Array, "P"]
+    divisor: Float[Array, "P"]
+
+    def __post_init__(self) -> None:
+        shape, count = np.shape(self.tokens), len(self.target)
+        require(
+            len(shape) == 3 and min(shape) >= 1 and shape[1] >= 2 and shape[2] >= 2,
+            f"tokens must have shape (P, N+1, D+1) with P, N, D >= 1; got {shape}.",
+        )
+        for name in ("target", "lengths", "divisor"):
+            got = np.shape(getattr(self, name))
+            require(got == shape[:1], f"{name} must be one number for each of {shape[0]} sequences; got shape {got}.")
+        for name in ("tokens", "target", "divisor"):
+            require(bool(np.all(np.isfinite(getattr(self, name)))), f"{name} must be finite; got NaN or infinity.")
+        low, high = int(np.min(self.lengths)), int(np.max(self.lengths))
+        require(
+            low >= 1 and high < shape[1],
+            f"lengths must be between 1 and N = {shape[1] - 1}; got {low} to {high} in {count} sequences.",
+        )
+        require(float(np.min(self.divisor)) > 0, f"divisor must be positive; got {np.min(self.divisor)}.")
+        require(not np.any(self.tokens[:, -1, -1]), "tokens must end in a query with label 0; put it in target.")
+
+    @property
+    def inputs(self) -> Float[Array, "P N D"]:
+        """Inputs of the labelled examples, zero beyond the length of a context."""
+        return self.tokens[:, :-1, :-1]
+
+    @property
+    def labels(self) -> Float[Array, "P N"]:
+        """Labels of the examples, zero beyond the length of a context."""
+        return self.tokens[:, :-1, -1]
+
+    @property
+    def query(self) -> Float[Array, "P D"]:
+        """Inputs whose labels are asked for."""
+        return self.tokens[:, -1, :-1]
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of entries of an input."""
+        return self.tokens.shape[-1] - 1
+
+
+def assemble(
+    inputs: Float[Array, "P N D"], labels: Float[Array, "P N"], query: Float[Array, "P D"], target: Float[Array, "P"]
+) -> Contexts:
+    """Sequences of one length from arrays at hand.
+
+    Raises ValueError when shapes do not fit each other and for numbers that are not finite.
+    """
+    inputs, labels, query = (np.asarray(part, dtype=float) for part in (inputs, labels, query))
+    require(
+        inputs.ndim == 3 and labels.shape == inputs.shape[:2] and query.shape == inputs[:, 0].shape,
+        "inputs, labels and query must have shapes (P, N, D), (P, N), (P, D); "
+        f"got {inputs.shape}, {labels.shape}, {query.shape}.",
+    )
+    count, length, dimension = inputs.shape
+    tokens = np.zeros((count, length + 1, dimension + 1))
+    tokens[:, :-1, :-1], tokens[:, :-1, -1], tokens[:, -1, :-1] = inputs, labels, query
+    return Contexts(tokens, np.asarray(target, dtype=float), np.full(count, length), np.full(count, float(length)))
+
+
+def draw(problem: Regression, sequences: int, *, key: "PRNGKeyArray") -> Contexts:
+    """`sequences` independent contexts of a problem, each with a task and a length of its own.
+
+    The divisor of each is its length. Memory: 8 bytes for each of P (N+1) (D+1) entries.
+
+    Raises ValueError for fewer than one sequence.
+    """
+    count = whole_number("sequences", sequences)
+    with jax.enable_x64(True):
+        tokens, target, lengths = map(np.asarray, _fresh(law(problem), count, max(problem.context_lengths), key))
+    return Contexts(tokens, target, lengths, lengths.astype(float))
+
+
+class Law(NamedTuple):
+    """A problem as numbers that compiled functions take: another problem compiles nothing anew."""
+
+    input_scale: Float[Array, "D"]
+    task_scale: Float[Array, "D"]
+    noise_scale: Float[Array, ""]
+    lengths: Int[Array, "several"]
+
+
+def law(problem: Regression) -> Law:
+    """Standard deviations and context lengths of a problem."""
+    return Law(
+        np.sqrt(problem.eigenvalues),
+        np.sqrt(problem.task_spectrum),
+        np.asarray(np.sqrt(problem.noise)),
+        np.asarray(problem.context_lengths),
+    )
+
+
+def fresh(
+    law: Law, sequences: int, longest: int, key: "PRNGKeyArray"
+) -> tuple[Float[jax.Array, "P N+1 D+1"], Float[jax.Array, "P"], Int[jax.Array, "P"]]:
+    """Tokens, targets and lengths of new contexts, from within a compiled function.
+
+    All that is random in a context comes from one row of normal numbers: a draw costs a third of a second of
+    compilation, however small.
+    """
+    dimension, tokens = len(law.input_scale), longest + 1
+    columns = np.array([1, dimension, tokens, tokens * dimension])
+    normal = jax.random.normal(key, (sequences * columns.sum(),), float).reshape(sequences, -1)
+    choice, task, noise, inputs = jnp.split(normal, np.cumsum(columns)[:-1], axis=1)
+    inputs = law.input_scale * inputs.reshape(sequences, tokens, dimension)
+    labels = jnp.sum(inputs * (law.task_scale * task)[:, None], axis=-1) + law.noise_scale * noise
+    even = jax.scipy.special.ndtr(choice[:, 0])  # uniform in 0 .. 1
+    lengths = law.lengths[(len(law.lengths) * even).astype(int)]
+    place = jnp.arange(tokens)
+    shown = place < lengths[:, None]
+    inputs = jnp.where((shown | (place == longest))[..., None], inputs, 0.0)
+    return jnp.concatenate([inputs, jnp.where(shown, labels, 0.0)[..., None]], axis=-1), labels[:, -1], lengths
+
+
+_fresh = jax.jit(fresh, static_argnames=("sequences", "longest"))

@@ -1,0 +1,23 @@
+"""Where integer seeds become JAX keys."""
+
+from typing import TYPE_CHECKING
+
+import jax
+
+from iclab.numerics import require, whole_number
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+GENERATOR = "threefry2x32"  # named, so that no setting of the process changes what a seed draws
+
+
+def key_of(seed: int) -> "PRNGKeyArray":
+    """The key of a seed, from the seed alone: more seeds never change what the old ones draw.
+
+    Raises ValueError for a seed that is no whole number in 0 .. 2⁶³ − 1.
+    """
+    whole = whole_number("seed", seed, least=0)
+    require(whole < 2**63, f"seed must be below 2**63; got {whole}.")
+    with jax.enable_x64(True):  # else seeds that differ by a multiple of 2³² would be the same
+        return jax.random.key(whole, impl=GENERATOR)

@@ -1,0 +1,135 @@
+"""The one loop that every kind of training in this room runs: descend, record, descend on.
+
+It is compiled once for each route and set of shapes. Rate, data and step numbers are arguments: other values
+compile nothing anew.
+"""
+
+import operator
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Int
+
+from iclab.attention import Layer
+from iclab.numerics import require
+from iclab.outcomes import Trajectory
+
+Array = np.ndarray
+Weights = tuple[jax.Array, ...]  # value (H, 1) or (H, D+1), then key_query, or key and query
+
+
+class Route(NamedTuple):
+    """Mean squared error, and the gradient of half of it, as functions of data, weights and step number."""
+
+    loss: Callable[[Any, Weights, jax.Array], jax.Array]
+    gradient: Callable[[Any, Weights, jax.Array], Weights]
+
+
+def half_gradient(loss: Callable[[Any, Weights, jax.Array], jax.Array]) -> Route:
+    """The route of a loss that JAX differentiates."""
+    return Route(loss, jax.grad(lambda data, weights, step: loss(data, weights, step) / 2, argnums=1))
+
+
+def trajectory(
+    route: Route, data: Any, data_batch: tuple[int, ...], start: Layer, *, rate: float, steps: Iterable[int]
+) -> Trajectory:
+    """Gradient descent from `start`, recorded at `steps`; all data have the leading axes `data_batch`.
+
+    Raises ValueError for leading axes that do not pair, for a rate that is not positive and for steps that do
+    not increase; ArithmeticError when the loss leaves the finite numbers.
+    """
+    require(bool(np.isfinite(rate)) and rate > 0, f"rate must be positive and finite; got {rate!r}.")
+    recorded = _step_numbers(steps)
+    weights = _unpacked(start)
+    start_batch = weights[-1].shape[:-3]
+    require(
+        start_batch == data_batch or not start_batch or not data_batch,
+        "start must have the leading axes of the data, or only one of them have any; "
+        f"got {start_batch} and {data_batch}.",
+    )
+    batch = start_batch or data_batch
+    weights = tuple(
+        _one_axis(np.broadcast_to(part, batch + part.shape[len(start_batch) :]), batch) for part in weights
+    )
+    if data_batch:
+        data = jax.tree.map(lambda part: _one_axis(part, data_batch), data)
+    spans = (np.concatenate([[0], recorded[:-1]]), recorded)
+    with jax.enable_x64(True):
+        loss, path = jax.device_get(_descend(route, 0 if data_batch else None, data, weights, float(rate), spans))
+    loss = loss.reshape(*batch, -1)
+    _require_finite(loss, recorded, rate)
+    path = tuple(part.reshape(*batch, *part.shape[1:]) for part in path)
+    return Trajectory(rate * recorded, loss, _packed(path, start))
+
+
+@partial(jax.jit, static_argnames=("route", "data_axis"))
+def _descend(
+    route: Route,
+    data_axis: int | None,
+    data: Any,
+    weights: Weights,
+    rate: float,
+    spans: tuple[jax.Array, jax.Array],
+) -> tuple[jax.Array, Weights]:
+    def alone(data: Any, weights: Weights) -> tuple[jax.Array, Weights]:
+        def update(step: jax.Array, weights: Weights) -> Weights:
+            gradient = route.gradient(data, weights, step)
+            return jax.tree.map(lambda weight, slope: weight - rate * slope, weights, gradient)
+
+        def record(weights: Weights, span: tuple[jax.Array, jax.Array]) -> tuple[Weights, tuple[jax.Array, Weights]]:
+            weights = jax.lax.fori_loop(*span, update, weights)
+            return weights, (route.loss(data, weights, span[1]), weights)
+
+        return jax.lax.scan(record, weights, spans)[1]
+
+    return jax.vmap(alone, in_axes=(data_axis, 0))(data, weights)
+
+
+def require_dimension(start: Layer, dimension: int, of: str) -> None:
+    """Raise ValueError unless the start takes inputs of this dimension."""
+    require(
+        start.dimension == dimension,
+        f"start must have the dimension of the {of}, {dimension}; got {start.dimension}.",
+    )
+
+
+def _unpacked(layer: Layer) -> tuple[Array, ...]:
+    value, *rest = (np.asarray(part, dtype=float) for part in vars(layer).values())
+    require(
+        all(bool(np.all(np.isfinite(part))) for part in (value, *rest)),
+        "start must be finite; got NaN or infinity among its weights.",
+    )
+    return (value[..., None] if layer.restricted else value, *rest)
+
+
+def _packed(weights: tuple[Array, ...], like: Layer) -> Layer:
+    value, *rest = weights
+    return type(like)(value[..., 0] if like.restricted else value, *rest)
+
+
+def _one_axis(part: Any, batch: tuple[int, ...]) -> Any:
+    return part.reshape(-1, *part.shape[len(batch) :])
+
+
+def _step_numbers(steps: Iterable[int]) -> Int[Array, "time"]:
+    try:
+        numbers = np.array([operator.index(step) for step in steps], dtype=np.int64)
+    except TypeError:
+        raise ValueError(f"steps must be whole numbers; got {steps!r}. Write range(0, 1001, 10), say.") from None
+    require(
+        len(numbers) > 0 and numbers[0] >= 0 and bool(np.all(np.diff(numbers) > 0)),
+        f"steps must increase from 0 or more; got {steps!r}.",
+    )
+    return numbers
+
+
+def _require_finite(loss: Array, recorded: Array, rate: float) -> None:
+    lost = ~np.isfinite(loss).reshape(-1, len(recorded)).all(axis=0)
+    if lost.any():
+        raise ArithmeticError(
+            f"the loss is not finite at step {recorded[np.argmax(lost)]}: gradient descent diverged at "
+            f"rate {rate:.3g}. Use a smaller rate."
+        )

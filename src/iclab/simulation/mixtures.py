@@ -1,0 +1,66 @@
+"""Sequences of which some need the context and the others one task that weights can store."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import require
+from iclab.problem import Regression, checked_mixture
+from iclab.simulation.contexts import Contexts
+from iclab.simulation.contexts import draw as draw_contexts
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+Array = np.ndarray
+
+
+def draw(
+    problem: Regression,
+    in_context_fraction: float,
+    in_weight_task: Sequence[float] | Float[Array, "D"],
+    *,
+    sequences: int,
+    random_labels: bool = False,
+    key: "PRNGKeyArray",
+) -> Contexts:
+    """A mixture of P `sequences`: first ⌊P p⌋ with a fresh task each, then the others with the in-weight task w*.
+
+    All labels are wᵀx + noise. With `random_labels` the in-weight sequences keep the query's label w*ᵀx_q + noise
+    and have independent N(0, 1) + noise in the context. As published: |w*| = √D; true labels for 0 < p ≤ 1;
+    random labels for p = 0 and for the in-weight test.
+
+    Raises ValueError for a fraction outside [0, 1], a task that is not D finite numbers, fewer than one sequence.
+    """
+    task = np.array(checked_mixture(problem, in_context_fraction, in_weight_task))
+    require(sequences >= 1, f"sequences must be at least 1; got {sequences!r}.")
+    fresh_key, stored_key, label_key = jax.random.split(key, 3)
+    fresh = int(sequences * in_context_fraction)
+    parts = []
+    if fresh > 0:
+        parts.append(draw_contexts(problem, fresh, key=fresh_key))
+    if fresh < sequences:
+        silent = replace(problem, task_eigenvalues=(0.0,) * problem.dimension)
+        noise = draw_contexts(silent, sequences - fresh, key=stored_key)
+        clean = _normal(noise, label_key) if random_labels else noise.inputs @ task
+        parts.append(_labelled(noise, clean, noise.query @ task))
+    return Contexts(*(np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])))
+
+
+def _normal(contexts: Contexts, key: "PRNGKeyArray") -> Float[Array, "P N"]:
+    """Independent N(0, 1) for each example of each context, zero beyond its length."""
+    shape = contexts.labels.shape
+    with jax.enable_x64(True):
+        labels = np.asarray(jax.random.normal(key, shape, float))
+    return np.where(np.arange(shape[1]) < contexts.lengths[:, None], labels, 0.0)
+
+
+def _labelled(noise: Contexts, labels: Float[Array, "P N"], target: Float[Array, "P"]) -> Contexts:
+    """Contexts whose labels are noise so far, with the labels themselves added."""
+    tokens = noise.tokens.copy()
+    tokens[:, :-1, -1] += labels
+    return replace(noise, tokens=tokens, target=noise.target + target)

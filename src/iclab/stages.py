@@ -1,0 +1,73 @@
+"""How many stages a loss curve has, by a written rule. Knows nothing of what was trained."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import require
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stretch of training on which the loss hardly moves, from its first to its last recorded time."""
+
+    begin: float
+    end: float
+    loss_at_begin: float
+    loss_at_end: float
+
+
+def stages(
+    time: Float[Array, "time"],
+    loss: Float[Array, "time"],
+    *,
+    extent: float = 0.05,
+    slope: float = 0.02,
+    drop: float = 0.05,
+) -> tuple[Stage, ...]:
+    """Stages of a loss curve, first to last: plateaus with drops between them, one drop fewer than stages.
+
+    L(0) is the first loss, and log-time runs from the first positive time to the last. A stage is a stretch of at
+    least `extent` of all log-time on which |dL/d log t| < `slope` × L(0) between each record and the next;
+    stretches between which the loss falls by less than `drop` × L(0) are one stage. A curve that never rests has
+    no stage. Records should lie closer together than `extent`, for between two of them only their mean slope shows.
+
+    Raises ValueError for fewer than two positive times, times that do not increase from 0 or more, losses that
+    are not finite or do not begin above 0, and fractions outside (0, 1).
+    """
+    time, loss = np.asarray(time, dtype=float), np.asarray(loss, dtype=float)
+    _require_curve(time, loss)
+    for name, fraction in (("extent", extent), ("slope", slope), ("drop", drop)):
+        require(0 < fraction < 1, f"{name} must be a fraction between 0 and 1; got {fraction!r}.")
+    late = time > 0
+    log_time, level, time, loss = np.log(time[late]), loss[late] / loss[0], time[late], loss[late]
+    rests = np.abs(np.diff(level)) < slope * np.diff(log_time)
+    turns = np.diff(np.concatenate([[0], rests, [0]]))
+    long_enough = extent * (log_time[-1] - log_time[0])
+    found: list[tuple[int, int]] = []
+    for begin, end in zip(np.flatnonzero(turns == 1).tolist(), np.flatnonzero(turns == -1).tolist(), strict=True):
+        if log_time[end] - log_time[begin] < long_enough:
+            continue
+        if found and level[found[-1][1]] - level[begin] < drop:
+            found[-1] = found[-1][0], end
+        else:
+            found.append((begin, end))
+    return tuple(Stage(*map(float, (time[b], time[e], loss[b], loss[e]))) for b, e in found)
+
+
+def _require_curve(time: Float[Array, "time"], loss: Float[Array, "time"]) -> None:
+    require(
+        time.ndim == 1 and time.shape == loss.shape,
+        f"time and loss must be two lists of one length; got shapes {time.shape} and {loss.shape}.",
+    )
+    require(
+        bool(np.sum(time > 0) >= 2 and time[0] >= 0 and np.all(np.isfinite(time)) and np.all(np.diff(time) > 0)),
+        "time must increase from 0 or more, with at least two positive times; got something else.",
+    )
+    require(
+        bool(np.all(np.isfinite(loss)) and loss[0] > 0),
+        "loss must be finite and begin above 0, for the rule counts in units of the first loss.",
+    )

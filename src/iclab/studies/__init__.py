@@ -1,0 +1,40 @@
+"""All studies by name, each in its own module; third parties add theirs through the entry points `iclab.studies`."""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
+
+from iclab.study import Study
+
+_OURS = (
+    "abrupt_drop",
+    "staircase",
+    "white_drop",
+    "rank_staircase",
+    "initial_scale",
+    "context_lengths",
+    "drop_times",
+    "principal_components",
+)
+
+
+class _Studies(Mapping[str, Study]):
+    """Studies that load when they are first asked for."""
+
+    def __getitem__(self, name: str) -> Study:
+        module = name.replace("-", "_")
+        if module in _OURS:
+            return importlib.import_module(f"{__name__}.{module}").STUDY
+        for point in entry_points(group="iclab.studies", name=name):
+            return point.load()
+        raise KeyError(f"no study is called {name!r}; the studies are {', '.join(self)}")
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (module.replace("_", "-") for module in _OURS)
+        yield from (point.name for point in entry_points(group="iclab.studies"))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+STUDIES: Mapping[str, Study] = _Studies()

@@ -1,0 +1,195 @@
+"""A study: one question, put to theory and simulation, whose answers are labelled here and nowhere else."""
+
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iclab.agreement import Claim, Verdict
+from iclab.numerics import require
+from iclab.outcomes import quantities
+from iclab.provenance import device, environment
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+SCHEMA = 1  # of the labelled result; raised when its groups or attributes change their meaning
+
+Outcomes = Mapping[str, Any]
+"""What a witness returns: outcomes by name. Each becomes a group of the labelled result."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One question, the case that states it, its witnesses, its figure and what agreement means.
+
+    `theory(case)` and `simulation(case, key=key)` return outcomes by name. With `start(case, seed)` both are
+    handed the same initial weights: `theory(case, start)`, `simulation(case, start, key=key)`.
+    """
+
+    name: str
+    question: str
+    version: int  # raised by hand when the answer to the same case changes
+    quick: Any  # the case of the report, a frozen dataclass; its class is the form of every case
+    full: Any  # the published case
+    theory: Callable[..., Outcomes]
+    simulation: Callable[..., Outcomes]
+    figure: "Callable[[xr.DataTree, Figure], None]"
+    claims: tuple[Claim, ...]
+    start: Callable[[Any, int], Any] | None = None
+    seeds: int = 4  # how many the report shows
+    size: tuple[float, float] = (7.0, 3.6)  # of the figure, in inches
+    headline: bool = False  # whether the short report shows it
+
+    @property
+    def title(self) -> str:
+        """The question itself, the first line of its text."""
+        return self.question.strip().split("\n")[0]
+
+    def run(self, case: Any = None, seeds: int | Iterable[int] | None = None) -> "xr.DataTree":
+        """Ask all witnesses and label their answers: groups `theory/NAME` and `simulation/NAME`, seeds an axis.
+
+        `seeds` is a count, seeds 0, 1, ..., or the seeds themselves; with none, theory answers alone. The
+        case defaults to the quick one.
+
+        Raises ValueError for a case of another study and for impossible seeds, ImportError when seeds are
+        asked for and JAX is not installed.
+        """
+        case = self.quick if case is None else case
+        self._require_own(case)
+        numbers = seed_numbers(self.seeds if seeds is None else seeds)
+        if not numbers:
+            return self._tree(case, {"theory": self._theory(case, 0)}, seed=0, seconds=None)
+        return joined([self._answers(case, seed) for seed in numbers])
+
+    def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
+        """What the result says about each claim of the study."""
+        return [claim.verdict(result) for claim in self.claims] if "simulation" in result.children else []
+
+    def _require_own(self, case: Any) -> None:
+        require(
+            type(case) is type(self.quick),
+            f"case must be a Case of the study {self.name!r}; got {type(case).__module__}.{type(case).__qualname__}. "
+            "Build one with dataclasses.replace(study.quick, ...).",
+        )
+
+    def _answers(self, case: Any, seed: int) -> "xr.DataTree":
+        begun = time.perf_counter()
+        answers = {"theory": self._theory(case, seed), "simulation": self._simulation(case, seed)}
+        return self._tree(case, answers, seed=seed, seconds=time.perf_counter() - begun)
+
+    def _theory(self, case: Any, seed: int) -> Outcomes:
+        return self.theory(case) if self.start is None else self.theory(case, self.start(case, seed))
+
+    def _simulation(self, case: Any, seed: int) -> Outcomes:
+        try:
+            from iclab.simulation.keys import key_of
+        except ModuleNotFoundError as error:
+            if error.name is None or not error.name.startswith("jax"):
+                raise
+            raise ImportError(
+                f"simulation needs JAX; got {error}. Install it with pip install 'iclab[sim]', or ask theory alone "
+                "with no seeds (--seeds 0)."
+            ) from error
+        arguments = () if self.start is None else (self.start(case, seed),)
+        return self.simulation(case, *arguments, key=key_of(seed))
+
+    def _tree(self, case: Any, answers: Mapping[str, Outcomes], *, seed: int, seconds: float | None) -> "xr.DataTree":
+        """Labelled answers to one seed; no seconds say that theory answered alone, for the start of that seed."""
+        import xarray as xr
+
+        shared = {"theory"} if self.start is None else set()
+        groups = {
+            f"{witness}/{name}": _labelled(outcome, None if witness in shared else seed)
+            for witness, outcomes in answers.items()
+            for name, outcome in outcomes.items()
+        }
+        attributes = {
+            "study": self.name,
+            "study_version": self.version,
+            "case": case_json(case),
+            "seeds": np.array([] if seconds is None else [seed], dtype=int),
+            "seconds": np.array([] if seconds is None else [seconds], dtype=float),
+            "schema": SCHEMA,
+            "device": device(),
+            **environment(),
+        }
+        return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attributes), **groups})
+
+
+def seed_numbers(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """The seeds meant by a count or by a list. Raises ValueError for negative or repeated ones."""
+    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
+    least = seeds if isinstance(seeds, int) else min(numbers, default=0)
+    require(least >= 0, f"seeds must be >= 0; got {least}. Give a count, or a list of different seeds.")
+    require(len(set(numbers)) == len(numbers), f"seeds must differ; got {numbers}.")
+    return numbers
+
+
+def case_json(case: Any) -> str:
+    """The whole case as JSON with sorted keys; infinities are written as the string "inf"."""
+    return json.dumps(_plain(dataclasses.asdict(case)), sort_keys=True)
+
+
+def joined(results: "list[xr.DataTree]") -> "xr.DataTree":
+    """Results of one case with different seeds as one result, seeds in order."""
+    import xarray as xr
+
+    first = results[0]
+    order = np.argsort(np.concatenate([result.attrs["seeds"] for result in results]), kind="stable")
+    groups = {}
+    for node in first.subtree:
+        parts = [dataset_at(result, node.path) for result in results]
+        if "seed" in parts[0].dims:
+            groups[node.path] = xr.concat(
+                parts, "seed", data_vars="minimal", coords="minimal", join="exact", compat="equals"
+            ).isel(seed=order)
+        elif parts[0].variables:
+            groups[node.path] = parts[0]
+    attributes = first.attrs | {
+        name: np.concatenate([result.attrs[name] for result in results])[order] for name in ("seeds", "seconds")
+    }
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attributes), **groups})
+
+
+def dataset_at(result: "xr.DataTree", path: str) -> "xr.Dataset":
+    """One group of a result, without what stands above it."""
+    import xarray as xr
+
+    group = result[path]
+    assert isinstance(group, xr.DataTree)
+    return group.to_dataset(inherit=False)
+
+
+def _labelled(outcome: Any, seed: int | None) -> "xr.Dataset":
+    """An outcome as a dataset. A field named as its one axis is a coordinate; the others gain a seed axis."""
+    import xarray as xr
+
+    variables, coordinates = {}, {}
+    for name, described, array in quantities(outcome):
+        notes = {"long_name": described.words, "symbol": described.symbol, "units": described.unit}
+        if described.axes == (name,):
+            coordinates[name] = (described.axes, array, notes)
+        elif seed is not None:
+            variables[name] = (("seed", *described.axes), array[None], notes)
+        else:
+            variables[name] = (described.axes, array, notes)
+    if seed is not None:
+        coordinates["seed"] = ("seed", np.array([seed]))
+    return xr.Dataset(variables, coordinates, attrs={"outcome": type(outcome).__name__})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value

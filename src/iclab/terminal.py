@@ -1,0 +1,121 @@
+"""What stands between a person's terminal and the commands: flags, one-line errors, progress, tables."""
+
+import contextlib
+import io
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from iclab.agreement import Verdict
+from iclab.numerics import require
+
+
+def parsed(form: Any, words: Sequence[str], *, prog: str, description: str) -> Any:
+    """The flags as an instance of `form`. Raises ValueError, in one line, for flags that do not fit it."""
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", UserWarning)
+            chosen, unknown = tyro.cli(
+                form, args=list(words), prog=prog, description=description, return_unknown_args=True
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise ValueError(_in_one_line(complaint.getvalue(), prog)) from None
+    for text in dict.fromkeys(str(warning.message) for warning in said):
+        note(text)
+    if unknown:
+        raise ValueError(
+            f"flags must be among {', '.join(_flags(form))}; got {' '.join(unknown)}. See `{prog} --help`."
+        )
+    return chosen
+
+
+def writable(folder: Path) -> Path:
+    """The folder, made if need be. Raises ValueError where nothing can be written into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"--out must be a folder that can be written; got {folder} ({error.strerror}). Name another one."
+        ) from None
+    return folder
+
+
+def fail(message: str, code: int = 2) -> int:
+    """Say in one line on stderr what went wrong."""
+    print(f"iclab: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def note(message: object) -> None:
+    """Say something by the way on stderr."""
+    print(f"iclab: note: {message}", file=sys.stderr)
+
+
+def progress() -> Any:
+    """Progress bars on the terminal, quiet where there is none."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table, wrapped to the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*header, box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def print_verdicts(verdicts: Sequence[tuple[str, Verdict]]) -> None:
+    """A table of verdicts, each beside the name of its study."""
+    print_table(
+        ("study", "claim", "what is measured", "number", "yardstick", "verdict"),
+        [
+            (
+                name,
+                verdict.claim,
+                verdict.measure,
+                f"{verdict.value:#.3g}",
+                verdict.bound,
+                verdict.word,
+            )
+            for name, verdict in verdicts
+        ],
+    )
+
+
+def _flags(form: Any) -> list[str]:
+    """All flags of a form, as its help lists them."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        tyro.cli(form, args=["--help"], prog="iclab")
+    flags = re.findall(r"(?<=[│ ])--?[a-z][\w.-]*", shown.getvalue())
+    return [flag for flag in dict.fromkeys(flags) if not flag.startswith("--no-")]
+
+
+def _in_one_line(box: str, prog: str) -> str:
+    """The text of a boxed complaint, without its frame and its advice."""
+    lines = [line.strip("│╭╮╰╯─ \t") for line in box.splitlines()]
+    text = " ".join(line for line in lines if line)
+    text = re.split(r"For full helptext|Argument helptext", text)[0].strip()
+    text = re.sub(r"^(Value error|Parsing error|[A-Z][a-z ]+error)\s+", "", text)
+    text = re.sub(r"^Error parsing (case|case\.\w+|options): ", "", text)
+    require(bool(text), f"the flags do not fit; see `{prog} --help`")
+    return f"{text.rstrip('.')}. See `{prog} --help`."

@@ -1,0 +1,108 @@
+"""Fixed points of the training dynamics: where gradient flow stalls, and what has been learned there."""
+
+import itertools
+import operator
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import require
+from iclab.theory.population import Moments, modes
+
+Array = np.ndarray
+
+
+def plateaus(moments: Moments) -> Float[Array, "plateau"]:
+    """Losses of the fixed points that hold the most worthy modes, from none to all.
+
+    Each mode is worth the squared singular value of C^-1/2 B Λ^-1/2. Where growth and worth order the modes alike
+    these are the plateaus of gradient flow from a small start. The entry m is also the least loss at rank m.
+    Units: squared label.
+
+    Source: zhang2025training, eq. 19; general covariances derived in docs/derivations/dynamics.
+    """
+    return moments.null_loss - np.concatenate([[0.0], np.cumsum(modes(moments).worth)])
+
+
+def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]:
+    """Γ of the fixed point that holds the modes `learned`, each at its best.
+
+    Separate attention rests at every set of modes, merged attention at none and at all. Modes count from 0, most
+    worth first; for identity task covariance that is the largest eigenvalue first. Modes of equal worth and growth
+    may be mixed by any rotation, so for white problems the fixed points form a continuum; this is one of them.
+
+    Raises ValueError for modes that are no whole numbers in 0..D-1 or come twice.
+
+    Source: zhang2025training, eq. 18; general covariances derived in docs/derivations/dynamics.
+    """
+    return modes(moments).gamma(checked_modes(moments, learned))
+
+
+def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[int, ...]]:
+    """The sets of modes that separate attention can hold, smallest first: at most heads × rank modes.
+
+    Modes that are worth nothing are left out. With heads × rank >= D all 2^D sets come; with fewer the flow of a
+    small start ends at the heads × rank modes it learned first, and the others stay unlearned.
+
+    Raises ValueError for heads or a rank below 1.
+
+    Source: zhang2025training, eq. 18; limited capacity derived in docs/derivations/dynamics.
+    """
+    for name, number in (("heads", heads), ("rank", rank)):
+        require(number >= 1 and number == int(number), f"{name} must be a whole number >= 1; got {number!r}.")
+    valuable = np.flatnonzero(modes(moments).worth).tolist()
+    sizes = range(min(len(valuable), int(heads * rank)) + 1)
+    return itertools.chain.from_iterable(itertools.combinations(valuable, size) for size in sizes)
+
+
+def plateau_prediction(
+    moments: Moments,
+    learned: Sequence[int],
+    inputs: Float[Array, "*batch N D"],
+    labels: Float[Array, "*batch N"],
+    query: Float[Array, "*batch D"],
+) -> Float[Array, "*batch"]:
+    """What attention that holds the modes `learned` answers to the query of a given context.
+
+    hᵀ Γ x_q with h = (1/N) Σ y x: principal component regression in context on the population's eigenvectors, its
+    slopes on component d divided by the population variance λ_d and shrunk by 1 + (1 + (tr ΩΛ + noise)/(λω)_d)/N;
+    for N → ∞ without shrinkage. Moments normalised by "length" are meant. Units: those of the labels.
+
+    Raises ValueError for shapes that do not fit each other, and for modes that do not exist.
+
+    Source: zhang2025training, eq. 22.
+    """
+    inputs, labels, query = (np.asarray(array, dtype=float) for array in (inputs, labels, query))
+    size = moments.dimension
+    require(
+        inputs.ndim >= 2 and inputs.shape[-1] == size and inputs.shape[-2] >= 1,
+        f"inputs must have shape (..., N, {size}); got {inputs.shape}.",
+    )
+    require(
+        labels.shape == inputs.shape[:-1],
+        f"labels must be one for each input, of shape {inputs.shape[:-1]}; got {labels.shape}.",
+    )
+    require(
+        query.shape == (*inputs.shape[:-2], size),
+        f"query must be one input for each context, of shape {(*inputs.shape[:-2], size)}; got {query.shape}.",
+    )
+    summary = np.einsum("...n,...nd->...d", labels, inputs) / inputs.shape[-2]
+    return np.einsum("...i,ij,...j->...", summary, fixed_point(moments, learned), query)
+
+
+def checked_modes(moments: Moments, learned: Sequence[int]) -> tuple[int, ...]:
+    """The modes as integers. Raises ValueError for a mode outside 0..D-1, for a fraction and for a repeat.
+
+    Source: numbering of docs/derivations/dynamics.
+    """
+    try:
+        chosen = tuple(operator.index(mode) for mode in learned)
+    except TypeError:
+        raise ValueError(f"learned must be whole mode numbers, counted from 0; got {learned!r}.") from None
+    require(
+        all(0 <= mode < moments.dimension for mode in chosen),
+        f"learned must hold modes 0..{moments.dimension - 1}, counted from 0, most worth first; got {learned!r}.",
+    )
+    require(len(set(chosen)) == len(chosen), f"learned must name each mode once; got {learned!r}.")
+    return chosen

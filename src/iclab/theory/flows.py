@@ -1,0 +1,161 @@
+"""Population gradient flow of linear attention, with merged and with separate key and query.
+
+Both follow τ dW/dt = −½ ∂L/∂W from a restricted start; on the population loss such a layer stays restricted.
+Times are in units of τ. With the force F = B − C Γ Λ on Γ, a merged head moves by dv = ⟨U, F⟩, dU = v F and a
+separate head by dv = Σ kᵀ F q, dk = v F q, dq = v Fᵀ k.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.attention import MergedAttention, SeparateAttention
+from iclab.numerics import require
+from iclab.outcomes import Trajectory
+from iclab.theory.integration import integrate
+from iclab.theory.population import Moments, loss
+
+Array = np.ndarray
+Attention = MergedAttention | SeparateAttention
+
+
+def merged_flow(
+    moments: Moments,
+    start: MergedAttention,
+    time: Float[Array, "time"],
+    *,
+    decay: float = 0.0,
+    time_constants: Sequence[float] = (1.0, 1.0),
+    tolerance: float = 1e-9,
+) -> Trajectory:
+    """Gradient flow of a restricted merged layer from `start` at time 0.
+
+    Any heads, covariances, noise and context lengths. `decay` is the weight decay γ of the loss L + γ|W|²;
+    `time_constants` are those of value and key_query in units of τ. `tolerance` is relative to each weight, or to
+    the largest weight its head starts with; the error of the trajectory is proportional to it.
+
+    Raises ValueError for a start that does not fit, is unrestricted or never moves and for a grid that does not
+    increase; ArithmeticError where the integration fails, with the time it reached.
+
+    Source: zhang2025training, eqs. 5 and 9; general moments derived in docs/derivations/dynamics.
+    """
+    value, key_query = _parts(moments, start, MergedAttention)
+    heads, size = len(value), moments.dimension
+
+    def slope(state: Array) -> Array:
+        value, maps = state[:heads], state[heads:].reshape(heads, -1)
+        force = _force(moments, (value @ maps).reshape(size, size)).ravel()
+        out = np.empty_like(state)
+        np.matmul(maps, force, out=out[:heads])
+        np.multiply(value[:, None], force, out=out[heads:].reshape(heads, -1))
+        return out
+
+    return _flow(moments, slope, MergedAttention, (value, key_query), time, decay, time_constants, tolerance)
+
+
+def separate_flow(
+    moments: Moments,
+    start: SeparateAttention,
+    time: Float[Array, "time"],
+    *,
+    decay: float = 0.0,
+    time_constants: Sequence[float] = (1.0, 1.0, 1.0),
+    tolerance: float = 1e-9,
+) -> Trajectory:
+    """Gradient flow of a restricted separate layer from `start` at time 0.
+
+    As merged_flow, for any heads and rank; `time_constants` are those of value, key and query in units of τ.
+
+    Raises ValueError for a start that does not fit, is unrestricted or never moves and for a grid that does not
+    increase; ArithmeticError where the integration fails, with the time it reached.
+
+    Source: zhang2025training, eqs. 5 and 14; general moments and rank derived in docs/derivations/dynamics.
+    """
+    value, key, query = _parts(moments, start, SeparateAttention)
+    heads, rank, size = query.shape
+
+    def slope(state: Array) -> Array:
+        key, query = state[heads:].reshape(2, heads * rank, size)
+        strength = np.repeat(state[:heads], rank)[:, None]
+        force = _force(moments, (strength * key).T @ query)
+        pull = key @ force
+        out = np.empty_like(state)
+        np.sum((pull * query).reshape(heads, -1), axis=1, out=out[:heads])
+        turn = out[heads:].reshape(2, heads * rank, size)
+        np.multiply(strength, query @ force.T, out=turn[0])
+        np.multiply(strength, pull, out=turn[1])
+        return out
+
+    return _flow(moments, slope, SeparateAttention, (value, key, query), time, decay, time_constants, tolerance)
+
+
+def _force(moments: Moments, gamma: Float[Array, "D D"]) -> Float[Array, "D D"]:
+    return moments.cross - moments.second @ gamma @ moments.input_covariance
+
+
+def _flow(
+    moments: Moments,
+    slope: Callable[[Array], Array],
+    kind: type[Attention],
+    parts: tuple[Array, ...],
+    time: Float[Array, "time"],
+    decay: float,
+    time_constants: Sequence[float],
+    tolerance: float,
+) -> Trajectory:
+    pace = np.repeat(_paces(kind, time_constants), [part.size for part in parts])
+    require(bool(np.isfinite(decay)) and decay >= 0, f"decay must be finite and >= 0; got {decay!r}.")
+    state = np.concatenate([part.ravel() for part in parts])
+    with np.errstate(over="ignore", invalid="ignore"):
+        moves = bool(np.any(slope(state)))
+    require(
+        moves,
+        "start must move; got weights whose slopes all vanish, as at zero, and the flow never leaves them. "
+        "Draw small random weights.",
+    )
+    states = integrate(
+        lambda state: pace * (slope(state) - decay * state),
+        state,
+        time,
+        tolerance=tolerance,
+        floor=np.concatenate([np.repeat(_head_sizes(parts), part[0].size) for part in parts]),
+    )
+    ends = np.cumsum([part.size for part in parts])[:-1]
+    pieces = np.split(states, ends, axis=1)
+    weights = kind(*(piece.reshape(-1, *part.shape) for piece, part in zip(pieces, parts, strict=True)))
+    return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
+
+
+def _parts(moments: Moments, start: Attention, kind: type[Attention]) -> tuple[Array, ...]:
+    """Arrays of a checked start, value first."""
+    require(isinstance(start, kind), f"start must be a {kind.__name__}; got {type(start).__name__}.")
+    require(
+        start.restricted,
+        "start must be restricted, value of shape (H,); got D+1 value entries for each head. Its flow is not closed "
+        "in Γ: start from the restricted entries, or train the layer by simulation.",
+    )
+    parts = tuple(np.asarray(getattr(start, entry.name), dtype=float) for entry in fields(start))
+    require(parts[0].ndim == 1, f"start must be one layer; got values of shape {parts[0].shape}. Flow one at a time.")
+    require(
+        start.dimension == moments.dimension,
+        f"start must have the dimension of the problem, D = {moments.dimension}; got {start.dimension}.",
+    )
+    require(all(bool(np.all(np.isfinite(part))) for part in parts), "start must be finite; got NaN or infinity.")
+    return parts
+
+
+def _paces(kind: type[Attention], time_constants: Sequence[float]) -> Float[Array, "part"]:
+    names = [entry.name for entry in fields(kind)]
+    constants = np.asarray(time_constants, dtype=float)
+    require(
+        constants.shape == (len(names),) and bool(np.all(np.isfinite(constants) & (constants > 0))),
+        f"time_constants must be {len(names)} positive numbers, for {', '.join(names)}; got {time_constants!r}.",
+    )
+    return 1 / constants
+
+
+def _head_sizes(parts: tuple[Array, ...]) -> Float[Array, "head"]:
+    """The largest weight of each head: heads meet only through the force, so each keeps its own scale."""
+    return np.max([np.abs(part).reshape(len(part), -1).max(axis=1) for part in parts], axis=0)

@@ -1,0 +1,77 @@
+"""Integration of smooth flows that linger near saddles."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+from scipy.integrate import DOP853, Radau
+
+from iclab.numerics import increasing_grid, require
+
+Array = np.ndarray
+PATIENCE = 1000, 20  # explicit steps, and more for each entry: an implicit step costs as many slopes as entries
+LONGEST = 300_000  # steps in all; minutes of work
+
+
+def integrate(
+    slope: Callable[[Array], Array],
+    start: Float[Array, "n"],
+    time: Float[Array, "time"],
+    *,
+    tolerance: float = 1e-9,
+    floor: Float[Array, "n"] | float = 1.0,
+) -> Float[Array, "time n"]:
+    """States at the times of a grid, of the flow d state/dt = slope(state) that leaves `start` at time 0.
+
+    `tolerance` bounds the error of a step relative to each entry, or to `floor` where an entry is smaller; the
+    error of the result is proportional to it. The solver is explicit, of order 8; when plateaus are so long that
+    its steps, bound by stability, run into thousands, an implicit one of order 5 goes on from there. Units of time:
+    those of `slope`.
+
+    Raises ValueError for a grid that is no increasing list of times >= 0, for an unusable tolerance, and for a
+    start where the slope is not finite; ArithmeticError when the flow escapes to infinity or takes too many steps.
+
+    Source: hairer1993solving, section II.5 (Dormand-Prince of order 8); hairer1996stiff, section IV.8 (Radau IIA).
+    """
+    time = increasing_grid("time", time)
+    require(
+        1e-13 <= tolerance <= 1e-2, f"tolerance must lie in [1e-13, 0.01]; got {tolerance!r}. 1e-9 suits most flows."
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        require(
+            bool(np.all(np.isfinite(slope(start)))),
+            "start must be small enough for its slope to be finite; got an overflow. Shrink the start.",
+        )
+        return _states(slope, start, time, tolerance, np.maximum(floor, np.finfo(float).tiny))
+
+
+def _states(
+    slope: Callable[[Array], Array], start: Array, time: Array, tolerance: float, floor: Array
+) -> Float[Array, "time n"]:
+    def from_here(method: type[DOP853 | Radau], now: float, state: Array) -> DOP853 | Radau:
+        scale = tolerance * floor
+        return method(lambda _, y: slope(y), now, state, time[-1], rtol=tolerance, atol=scale)  # pyright: ignore[reportArgumentType]
+
+    solver = from_here(DOP853, 0.0, start)
+    states = np.empty((len(time), len(start)))
+    filled = steps = 0
+    patience = PATIENCE[0] + PATIENCE[1] * len(start)
+    while filled < len(time):
+        if steps == patience:
+            solver = from_here(Radau, solver.t, solver.y)
+        message = solver.step()
+        steps += 1
+        if solver.status == "failed":
+            raise ArithmeticError(
+                f"the flow stopped at time {solver.t:.6g}: {message} Take a start of another size or shorter times."
+            )
+        if steps == LONGEST:
+            raise ArithmeticError(
+                f"the flow reached time {solver.t:.6g} of {time[-1]:.6g} in {LONGEST} steps. Shorten the time grid, "
+                "shrink the start or loosen the tolerance."
+            )
+        reached = np.searchsorted(time, solver.t, side="right")
+        if reached > filled:
+            states[filled:reached] = solver.dense_output()(time[filled:reached]).T
+            filled = reached
+    return states

@@ -1,0 +1,136 @@
+"""The command line as a person meets it: what it prints, where it writes, how it refuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from iclab.cli import main
+
+SMALL = ["--heads", "2", "--steps", "60", "--rate", "0.5", "--sequences", "50", "100", "200", "--initial", "0.01"]
+
+
+def run(*words: str) -> int:
+    return main(list(words))
+
+
+def test_one_command_answers_and_writes_numbers_and_figure(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run("run", "abrupt-drop", *SMALL, "--seeds", "1", "--out", str(tmp_path), "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["study"] == "abrupt-drop"
+    assert answer["case"]["heads"] == 2
+    assert {verdict["verdict"] for verdict in answer["verdicts"]} <= {"holds", "does not hold", "open"}
+    assert Path(answer["numbers"]).exists()
+    assert Path(answer["figure"]).read_bytes().startswith(b"%PDF")
+
+
+def test_no_seeds_ask_theory_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run("run", "abrupt-drop", *SMALL, "--seeds", "0", "--out", str(tmp_path), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["verdicts"] == []
+
+
+def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) -> None:
+    assert run("studies", "--json") == 0
+    listed = {row["name"]: row["question"] for row in json.loads(capsys.readouterr().out)}
+    assert listed["staircase"].endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["walk"], "command must be one of run, report, studies; got 'walk'"),
+        (["run", "stairs"], "study must be one of abrupt-drop, staircase"),
+        (["run"], "study must be one of abrupt-drop, staircase"),
+        (["report", "--only", "stairs"], "study must be one of abrupt-drop, staircase"),
+        (["run", "abrupt-drop", "--stepz", "3"], "--steps, --sequences"),
+        (["run", "abrupt-drop", "--stepz", "3"], "got --stepz 3"),
+        (["report", "--fulll"], "flags must be among -h, --help, --all, --full, --only, --out, --debug; got --fulll"),
+        (["run", "abrupt-drop", "--steps", "many"], "--steps: invalid literal for int() with base 10: 'many'"),
+        (
+            ["run", "abrupt-drop", "--problem.eigenvalues", "0.5", "-1"],
+            "eigenvalues must be finite and >= 0; got -1.0",
+        ),
+        (["run", "abrupt-drop", "--problem.eigenvalues", "nan"], "eigenvalues must be finite and >= 0; got nan"),
+        (["run", "abrupt-drop", "--problem.eigenvalues", "0", "0"], "eigenvalues must hold a positive one"),
+        (["run", "abrupt-drop", "--problem.eigenvalues"], "eigenvalues must not be empty"),
+        (["run", "abrupt-drop", "--problem.context-length", "0"], "context_length must be whole numbers >= 1; got 0"),
+        (["run", "abrupt-drop", "--problem.context-length", "2.5"], "--problem.context-length"),
+        (["run", "abrupt-drop", "--problem.noise", "-1"], "noise must be finite and >= 0; got -1.0"),
+        (["run", "abrupt-drop", "--problem.task-eigenvalues", "1", "1"], "task_eigenvalues must be as many as eigen"),
+        (["run", "abrupt-drop", "--seeds", "-1"], "seeds must be >= 0; got -1"),
+        (["run", "abrupt-drop", "--heads", "0"], "heads must be a whole number >= 1; got 0"),
+        (["run", "abrupt-drop", "--steps", "0"], "steps must be a whole number >= 1; got 0"),
+        (["run", "abrupt-drop", "--rate", "0"], "rate must be positive and finite; got 0.0"),
+        (["run", "abrupt-drop", "--initial", "0"], "initial must be positive and finite; got 0.0"),
+        (["run", "abrupt-drop", "--sequences", "0"], "sequences must be whole numbers >= 1; got 0"),
+        (
+            ["run", "abrupt-drop", "--out", "/dev/null/x"],
+            "--out must be a folder that can be written; got /dev/null/x",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert run(*words) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+
+
+def test_debug_shows_the_traceback() -> None:
+    with pytest.raises(ValueError, match="steps must be"):
+        run("run", "abrupt-drop", "--steps", "0", "--debug")
+
+
+def test_unsorted_eigenvalues_are_sorted_and_said(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    words = ["--problem.eigenvalues", "0.1", "0.9", *SMALL, "--seeds", "0", "--out", str(tmp_path), "--json"]
+    assert run("run", "abrupt-drop", *words) == 0
+    said = capsys.readouterr()
+    assert "note: eigenvalues came unsorted" in said.err
+    assert json.loads(said.out)["case"]["problem"]["eigenvalues"] == [0.9, 0.1]
+
+
+def test_an_interrupt_says_so_and_leaves_nothing_half_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from iclab.studies import abrupt_drop
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("iclab.study.Study.run", interrupted)
+    assert run("run", abrupt_drop.STUDY.name, "--out", str(tmp_path)) == 130
+    assert capsys.readouterr().err == "iclab: interrupted; finished seeds are kept, nothing half-written stays\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def fresh(code: str) -> str:
+    """What a new Python process prints."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = "{'scipy', 'xarray', 'matplotlib', 'jax', 'pandas', 'h5py'} & set(sys.modules)"
+    assert fresh(f"import sys, iclab; print(sorted({heavy}))") == "[]\n"
+    assert fresh(f"import sys, iclab.cli; print(sorted({heavy}))") == "[]\n"
+
+
+def test_everything_but_simulation_works_without_jax(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.modules["jax"] = None  # every import of it fails
+import pkgutil, importlib, iclab
+for module in pkgutil.walk_packages(iclab.__path__, "iclab."):
+    if not module.name.startswith("iclab.simulation"):
+        importlib.import_module(module.name)
+print(iclab.studies.STUDIES["abrupt-drop"].run(seeds=0)["theory/levels"].loss.size)
+from iclab.cli import main
+print(main(["run", "abrupt-drop", "--seeds", "1", "--out", sys.argv[1]]))
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout == "2\n2\n", done.stderr
+    assert "needs JAX" in done.stderr

@@ -1,0 +1,96 @@
+"""What every member keeps to: studies, theory functions, sources, imports."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import iclab.theory
+from iclab.contract import check_study
+from iclab.studies import STUDIES
+
+ROOT = Path(__file__).parents[1]
+KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "references.bib").read_text(), flags=re.MULTILINE))
+DERIVED = re.compile(r"docs/derivations/([\w_]+)")
+THEORY = [module.name for module in pkgutil.iter_modules(iclab.theory.__path__)]
+
+
+def rows() -> list[dict[str, str]]:
+    """The rows of docs/papers.md."""
+    lines = [line for line in (ROOT / "docs/papers.md").read_text().splitlines() if line.startswith("|")]
+    header = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    return [dict(zip(header, row, strict=True)) for row in cells]
+
+
+def theory_functions() -> dict[str, object]:
+    """The public functions that theory modules define, by module.function."""
+    found = {}
+    for name in THEORY:
+        module = importlib.import_module(f"iclab.theory.{name}")
+        for function, value in vars(module).items():
+            if inspect.isfunction(value) and not function.startswith("_") and value.__module__ == module.__name__:
+                found[f"{name}.{function}"] = value
+    return found
+
+
+def named(path: str) -> object:
+    """What a row calls `theory.module.name`; AttributeError where there is no such thing."""
+    module, name = path.split(".")
+    return getattr(importlib.import_module(f"iclab.theory.{module}"), name)
+
+
+def functions_of(row: dict[str, str]) -> list[str]:
+    return re.findall(r"`theory\.([\w.]+)`", row["function"])
+
+
+@pytest.mark.parametrize("name", list(STUDIES))
+def test_every_study_keeps_the_contract(name: str) -> None:
+    check_study(STUDIES[name])
+
+
+def test_imports_follow_the_arrows() -> None:
+    command = Path(sys.executable).with_name("lint-imports")
+    checked = subprocess.run([command, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_every_theory_function_says_its_source_and_has_a_row() -> None:
+    listed = [named(path) for row in rows() for path in functions_of(row)]
+    for name, function in theory_functions().items():
+        source = re.search(r"Source: (.*)", inspect.getdoc(function) or "", flags=re.DOTALL)
+        assert source, f"{name} has no Source line"
+        assert set(re.findall(r"\b[a-z]+\d{4}\w*", source[1])) & KEYS or DERIVED.search(source[1]), f"{name}: no key"
+        assert function in listed, f"{name} has no row in docs/papers.md"
+
+
+def test_every_derivation_that_is_cited_exists() -> None:
+    for path in (ROOT / "src").rglob("*.py"):
+        for page in DERIVED.findall(path.read_text()):
+            assert (ROOT / f"docs/derivations/{page}.md").exists(), f"{path.name} cites the page {page}"
+
+
+def test_every_row_names_functions_tests_studies_and_papers_that_exist() -> None:
+    for row in rows():
+        assert functions_of(row), f"{row['result']} names no function"
+        assert all(named(path) for path in functions_of(row))
+        for test in re.findall(r"`([\w/]+\.py)`", row["test"]):
+            assert (ROOT / "tests" / test).exists(), test
+        for study in re.findall(r"`([\w-]+)`", row["study"]):
+            assert study in set(STUDIES), study
+        assert set(re.findall(r"\b[a-z]+\d{4}\w*", row["paper"])) <= KEYS, row["paper"]
+
+
+def test_no_theory_function_takes_a_key() -> None:
+    for name in THEORY:
+        tree = ast.parse((ROOT / f"src/iclab/theory/{name}.py").read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                taken = {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
+                assert not taken & {"key", "rng", "seed"}, f"{name}.{node.name} draws"

@@ -1,0 +1,119 @@
+"""Asking witnesses and labelling their answers, with a study made up for the purpose."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_array_equal
+
+from iclab.outcomes import LossCurve
+from iclab.study import Study, case_json, joined, seed_numbers
+
+TIME = np.linspace(0, 1, 5)
+
+
+@dataclass(frozen=True)
+class Case:
+    height: float = 1.0
+    sizes: tuple[int, ...] = (1, 2)
+
+
+def theory(case: Case) -> dict[str, LossCurve]:
+    return {"curve": LossCurve(TIME, case.height * np.exp(-TIME))}
+
+
+def simulation(case: Case, *, key: Any) -> dict[str, LossCurve]:
+    import jax
+
+    noise = np.asarray(jax.random.normal(key, (5,)), dtype=float)
+    return {"curve": LossCurve(TIME, case.height * np.exp(-TIME) + 0.01 * noise)}
+
+
+def study(**changes: Any) -> Study:
+    whole = {
+        "name": "made-up",
+        "question": "Is it so?\n\nWe ask.",
+        "version": 1,
+        "quick": Case(),
+        "full": Case(height=2.0),
+        "theory": theory,
+        "simulation": simulation,
+        "figure": lambda result, figure: None,
+        "claims": (),
+    }
+    return Study(**(whole | changes))
+
+
+def test_each_outcome_becomes_a_group_with_its_own_axes_and_a_seed_axis_where_seeds_matter() -> None:
+    result = study().run(seeds=3)
+    assert result["theory/curve"].to_dataset().loss.dims == ("time",)
+    assert result["simulation/curve"].to_dataset().loss.dims == ("seed", "time")
+    assert_array_equal(result["simulation/curve"].to_dataset().seed, [0, 1, 2])
+    assert result["theory/curve"].to_dataset().loss.attrs["units"] == "label²"
+
+
+def test_with_a_start_theory_and_simulation_answer_for_the_same_weights() -> None:
+    def start(case: Case, seed: int) -> float:
+        return float(seed)
+
+    def shifted(case: Case, start: float, *, key: Any = None) -> dict[str, LossCurve]:
+        return {"curve": LossCurve(TIME, start + TIME)}
+
+    result = study(start=start, theory=shifted, simulation=shifted).run(seeds=(2, 5))
+    for witness in ("theory", "simulation"):
+        assert_array_equal(result[f"{witness}/curve"].to_dataset().loss[:, 0], [2, 5])
+
+
+def test_more_seeds_leave_the_old_ones_as_they_were() -> None:
+    few, many = (study().run(seeds=count)["simulation/curve"].to_dataset() for count in (2, 4))
+    assert_array_equal(many.loss[:2], few.loss)
+
+
+def test_results_of_single_seeds_join_into_the_result_of_all() -> None:
+    apart = joined([study().run(seeds=(seed,)) for seed in (2, 0, 1)])
+    xr.testing.assert_identical(
+        apart["simulation/curve"].to_dataset(), study().run(seeds=3)["simulation/curve"].to_dataset()
+    )
+    assert_array_equal(apart.attrs["seeds"], [0, 1, 2])
+
+
+def test_without_seeds_theory_answers_alone() -> None:
+    result = study().run(seeds=0)
+    assert list(result.children) == ["theory"]
+    assert study().verdicts(result) == []
+
+
+def test_the_result_names_its_study_and_its_whole_case() -> None:
+    attributes = study().run(Case(height=3.0), seeds=0).attrs
+    assert attributes["study"] == "made-up"
+    assert json.loads(attributes["case"]) == {"height": 3.0, "sizes": [1, 2]}
+
+
+def test_infinities_in_a_case_are_written_as_words() -> None:
+    assert json.loads(case_json(Case(height=float("inf")))) == {"height": "inf", "sizes": [1, 2]}
+
+
+def test_the_case_of_another_study_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Other:
+        height: float = 1.0
+
+    with pytest.raises(ValueError, match="case must be a Case of the study 'made-up'; got"):
+        study().run(Other())
+
+
+@pytest.mark.parametrize(("seeds", "message"), [(-1, "seeds must be >= 0"), ((1, 1), "seeds must differ")])
+def test_impossible_seeds_are_refused(seeds: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        seed_numbers(seeds)
+
+
+def test_an_outcome_whose_array_lacks_an_axis_is_refused() -> None:
+    def flat(case: Case) -> dict[str, LossCurve]:
+        return {"curve": LossCurve(TIME, np.float64(1.0))}
+
+    with pytest.raises(ValueError, match=r"LossCurve.loss must have the axes \('time',\); got shape \(\)"):
+        study(theory=flat).run(seeds=0)
