@@ -80,7 +80,9 @@ class Leverage:
             if np.mean((pull - before) ** 2) < 1e-10:
                 return here
             here = Leverage.of(self.fit.with_moments(self._weighted(exact, pull)), self.nodes)
-        raise ArithmeticError("the weights of sequences do not settle in 100 steps; give a ridge or more draws")
+            if here.fit.rank < self.fit.rank:
+                break
+        raise ArithmeticError("the weights of sequences do not settle; take more draws, or a ridge")
 
     def _weighted(self, exact: FeatureMoments, pull: Draws) -> FeatureMoments:
         """The exact moments, tilted by the weights: what the weights change is all that is sampled."""

@@ -52,11 +52,10 @@ class Contexts:
         """Contexts whose tasks give labels of variance `signal` before noise."""
         return cls(noise, (signal + noise) / bounded(alpha, LONG))
 
-    def shifted(self, alpha: Values, shift: Shift | None, *, signal: Values) -> "Contexts":
-        """The contexts at test, where the signal may be another."""
-        alpha = alpha if shift is None or shift.alpha is None else floats(shift.alpha)
-        noise = self.noise if shift is None or shift.noise is None else floats(shift.noise)
-        return Contexts.of(signal, alpha, noise)
+    def shifted(self, alpha: Values, shift: Shift, *, signal: Values) -> "Contexts":
+        """The contexts at test, where the signal may be another; alpha is that of pretraining."""
+        alpha = floats(alpha if shift.alpha is None else shift.alpha)
+        return Contexts.of(signal, alpha, self.noise if shift.noise is None else floats(shift.noise))
 
 
 @dataclass(frozen=True)
