@@ -190,7 +190,7 @@ def test_the_leverage_prediction_meets_fits_on_the_same_pool(
 
 def test_the_same_question_has_the_same_answer() -> None:
     law = ContextLaw(SphereTasks(6), 12, 0.1)
-    assert leverage_errors(law, 50, ridge=0.1, draws=500) == leverage_errors(law, 50, ridge=0.1, draws=500)
+    assert leverage_errors(law, 50, ridge=0.1, draws=1000) == leverage_errors(law, 50, ridge=0.1, draws=1000)
 
 
 @pytest.mark.parametrize("predict", [pool_errors, leverage_errors])
@@ -237,18 +237,22 @@ def test_directions_without_inputs_do_not_matter() -> None:
     [
         (lambda law: Pool(np.zeros((0, 3))), r"vectors must have the shape \(K, D\) with at least one task"),
         (lambda law: Pool(np.array([[np.nan, 1.0]])), "vectors must be finite"),
-        (lambda law: SphereTasks(0), "dimension must be whole numbers >= 1; got 0"),
+        (lambda law: SphereTasks(0), "dimension must be a whole number >= 1; got 0"),
         (lambda law: NormalTasks(-np.eye(2)), "covariance must be positive semidefinite; got the eigenvalue -1"),
-        (lambda law: ContextLaw(law.tasks, 0, 0.1), "context_length must be whole numbers >= 1; got 0"),
+        (lambda law: ContextLaw(law.tasks, 0, 0.1), "context_length must be a whole number >= 1; got 0"),
         (lambda law: ContextLaw(law.tasks, 4, -0.1), "noise must be finite and >= 0; got -0.1"),
         (lambda law: ContextLaw(law.tasks, 4, 0.1, np.eye(2)), "input_covariance must have the shape"),
         (lambda law: ContextLaw(law.tasks, 4, 0.1, np.diag([1, 1, -1])), "input_covariance must be positive semi"),
         (lambda law: ContextLaw(Pool(np.zeros((2, 3))), 4), "labels must vary"),
         (lambda law: exact_error(np.eye(3), law), r"readout must end in shape \(3, 4\), as the law; got \(3, 3\)"),
-        (lambda law: pool_errors(law, 0), "sequences must be whole numbers >= 1; got 0"),
+        (lambda law: pool_errors(law, 0), "sequences must be a whole number >= 1; got 0"),
         (lambda law: pool_errors(law, 5, ridge=-1), "ridge must be >= 0; got -1.0"),
         (lambda law: leverage_errors(law, 5, ridge=np.nan), "ridge must be >= 0; got nan"),
-        (lambda law: leverage_errors(law, 5, draws=0), "draws must be whole numbers >= 1; got 0"),
+        (lambda law: leverage_errors(law, 5), "law must have at least 5 dimensions; got 3"),
+        (
+            lambda law: leverage_errors(ContextLaw(SphereTasks(5), 4, 0.1), 5, draws=10),
+            "draws must be a whole number >= 1000; got 10",
+        ),
         (
             lambda law: pool_errors(law, 5, new=ContextLaw(SphereTasks(2), 4)),
             "new must have the dimension of law, 3; got 2",

@@ -138,12 +138,12 @@ def test_a_forecast_names_its_ratios_and_has_all_three_predictions() -> None:
         (lambda: required("tau", error=1, alpha=1, kappa=1, noise=0, ridge=-1), "ridge must be >= 0"),
         (lambda: required("tau", error=1, alpha=1, kappa=1, noise=0, ridge="large"), 'ridge must be a number'),
         (lambda: required("tau", error=1, alpha=1, kappa=1, noise=0, target="train"), "target must be icl or idg"),
-        (lambda: best_split(0, dimension=5, kappa=1, noise=0), "tokens must be whole numbers >= 1; got 0"),
-        (lambda: best_split(9, dimension=0, kappa=1, noise=0), "dimension must be whole numbers >= 1; got 0"),
+        (lambda: best_split(0, dimension=5, kappa=1, noise=0), "tokens must be a whole number >= 1; got 0"),
+        (lambda: best_split(9, dimension=0, kappa=1, noise=0), "dimension must be a whole number >= 1; got 0"),
         (lambda: best_split(9, dimension=5, kappa=1, noise=0, target="x"), "target must be icl or idg"),
         (lambda: regime(Ratios(1, 1, 2, 0), ridge=-1), "ridge must be >= 0"),
-        (lambda: forecast(5, context_length=3, sequences=9, tasks=0, noise=0), "tasks must be whole numbers >= 1"),
-        (lambda: forecast(5, context_length=0, sequences=9, noise=0), "context_length must be whole numbers >= 1"),
+        (lambda: forecast(5, context_length=3, sequences=9, tasks=0, noise=0), "tasks must be a whole number >= 1"),
+        (lambda: forecast(5, context_length=0, sequences=9, noise=0), "context_length must be a whole number >= 1"),
     ],
 )  # fmt: skip
 def test_impossible_questions_are_refused_by_name(call, message: str) -> None:

@@ -19,8 +19,8 @@ _HOME = {
     "SeparateAttention": "iclab.attention",
 }
 _ROOMS = (
-    "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "planning", "problem",
-    "report", "simulation", "stages", "store", "studies", "study", "theory",
+    "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "planning",
+    "problem", "report", "simulation", "stages", "store", "studies", "study", "theory",
 )  # fmt: skip
 
 __all__ = ["MergedAttention", "Ratios", "Regression", "SeparateAttention", "__version__"]

@@ -21,6 +21,11 @@ def require(holds: bool, message: str) -> None:
         raise ValueError(message)
 
 
+def floats(value: Values) -> Values:
+    """The value in float64; an array stays an array."""
+    return np.asarray(value, dtype=np.float64)[()]
+
+
 def require_positive(name: str, value: float) -> None:
     """Raise ValueError unless a number is positive and finite."""
     require(bool(np.isfinite(value)) and value > 0, f"{name} must be positive and finite; got {value!r}.")
@@ -65,17 +70,6 @@ def checked_covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "
     return 0.5 * (array + array.T)
 
 
-def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
-    """`value` as an int. Raises ValueError, which calls it `name`, unless it is a whole number >= `least`."""
-    try:
-        whole = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        whole = None
-    if whole is None or whole < least:
-        raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
-    return whole
-
-
 def increasing_root(
     function: Callable[[Any], tuple[Values, Values]],
     lower: Values,
@@ -85,51 +79,52 @@ def increasing_root(
 ) -> Any:
     """The root in [lower, upper], 0 < lower, of an increasing function, element by element.
 
-    `function(x)` returns its value and its slope in log x. Newton in log x from `start` (the middle of the
-    bracket unless given), by bisection wherever a step would leave the bracket or is not half the step before
-    it, so that roots at 1e-300 are as sharp as roots at 1 and no function takes more than some hundred steps. A
-    root is taken when value/slope, its relative error, is a few units of rounding, or when the bracket has closed
-    on it; a root at an end of the bracket is that end exactly. The bracket must hold:
-    function(lower) <= 0 <= function(upper).
+    `function(x)` returns its value and its slope in log x. Newton in log x, by bisection wherever a step would
+    leave the bracket and, from the twelfth step on, every third time, so that roots at 1e-300 are as sharp as
+    roots at 1 and no function takes more than some two hundred steps. A root is taken when value/slope, its
+    relative error, is a few units of rounding, or when the bracket has closed on it. The bracket must hold:
+    function(lower) <= 0 <= function(upper). With a good guess `start` its ends are looked at only in doubt.
 
     Raises ValueError where the bracket does not hold, ArithmeticError where the root is not reached.
     """
     lower, upper = np.asarray(lower, dtype=float)[()], np.asarray(upper, dtype=float)[()]
-    low, high, settled, stride = lower, upper, np.False_, np.inf
-    point = np.sqrt(lower) * np.sqrt(upper) if start is None else np.asarray(start, dtype=float)[()]
+    low, high, settled = lower, upper, np.False_
+    if start is None:
+        below, above = _ends(function, lower, upper)
+        middle = np.sqrt(lower) * np.sqrt(upper)
+        point = np.where(below == 0, lower, np.where(above == 0, upper, middle))[()]
+    else:
+        point = np.asarray(start, dtype=float)[()]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for _ in range(200):
+        for count in range(300):
             value, slope = function(point)
             step = -np.divide(value, slope)
-            following, length = point * np.exp(step), abs(step)
-            settled = settled | (length <= _SHARP)
+            newton = point * np.exp(step)
+            settled = settled | (abs(step) <= _SHARP)
             if settled.all():
-                return _at_ends(function, following, lower, upper)
+                return np.minimum(np.maximum(newton, lower), upper)
             low, high = np.maximum(low, point * (value <= 0)), np.minimum(high, point / (value >= 0))
-            trusted = settled | (following > low) & (following < high) & (length <= 0.5 * stride)
+            trusted = settled | (newton > low) & (newton < high) & (count < 12 or count % 3 > 0)
             if not trusted.all():
                 if (settled | (high <= low * (1 + _SHARP))).all():
                     break
-                following = np.where(trusted, following, np.sqrt(low) * np.sqrt(high))[()]
-            point, stride = following, length
-        (below, rise), (above, climb) = function(lower), function(upper)
+                newton = np.where(trusted, newton, np.sqrt(low) * np.sqrt(high))[()]
+            point = newton
+    _ends(function, lower, upper)
+    if (settled | (high <= low * (1 + _SHARP))).all():
+        return np.where(settled, point, low)[()]
+    raise ArithmeticError("no root to working precision within 300 steps; the function is not increasing")
+
+
+def _ends(function: Callable[[Any], tuple[Values, Values]], lower: Values, upper: Values) -> tuple[Values, Values]:
+    """The function at both ends of a bracket. Raises ValueError unless it holds, to within rounding."""
+    (below, rise), (above, climb) = function(lower), function(upper)
     require(
         bool(np.all((below <= _SHARP * rise) & (above >= -_SHARP * climb))),
         "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
         f"got {np.max(below)!s} and {np.min(above)!s}. Widen the bracket.",
     )
-    if (settled | (high <= low * (1 + _SHARP))).all():
-        return _at_ends(function, np.where(settled, point, low)[()], lower, upper)
-    raise ArithmeticError("no root to working precision within 200 steps; the function is not increasing")
-
-
-def _at_ends(function: Callable[[Any], tuple[Values, Values]], root: Any, lower: Any, upper: Any) -> Any:
-    """The root, within its bracket, and exactly at an end where the function is zero there."""
-    root = np.minimum(np.maximum(root, lower), upper)
-    if (beside := (root <= lower * (1 + _SHARP)) | (root >= upper * (1 - _SHARP))).any():
-        for end in (lower, upper):
-            root = np.where(beside & (abs(root - end) <= _SHARP * end) & (function(end)[0] == 0), end, root)[()]
-    return root
+    return below, above
 
 
 def least(
@@ -170,3 +165,14 @@ def golden_section(
         fresh = function(np.exp(np.where(falls, right, left)))
         at_left, at_right = np.where(falls, at_right, fresh), np.where(falls, fresh, at_left)
     return np.exp(0.5 * (low + high))[()]
+
+
+def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
+    """`value` as an int. Raises ValueError, which calls it `name`, unless it is a whole number >= `least`."""
+    try:
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None or whole < least:
+        raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    return whole

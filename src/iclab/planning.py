@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import root_scalar
 
-from iclab.numerics import Values, golden_section, require
+from iclab.numerics import Values, golden_section, require, whole_number
 from iclab.outcomes import Errors
-from iclab.problem import Ratios, checked, checked_lengths
+from iclab.problem import Ratios, checked
 from iclab.theory.finite_size import ContextLaw, Pool, SphereTasks, leverage_errors, pool_errors
 from iclab.theory.generalization import TARGETS, best_ridge, critical_kappa, diversity_gap, errors
 
@@ -126,7 +126,7 @@ def best_split(
 
     Source: derived in docs/derivations/proportional_limit.
     """
-    (budget,), (d,) = checked_lengths(tokens, "tokens"), checked_lengths(dimension, "dimension")
+    budget, d = whole_number("tokens", tokens), whole_number("dimension", dimension)
     _require_target(target)
 
     def ratios(length: Values) -> Ratios:
@@ -172,12 +172,12 @@ def forecast(
 
     Source: derived in docs/derivations/finite_size.
     """
-    (d,), (n,) = checked_lengths(dimension, "dimension"), checked_lengths(sequences, "sequences")
+    d, n = whole_number("dimension", dimension), whole_number("sequences", sequences)
     sphere = SphereTasks(d)
     if tasks is None:
         law, kappa = ContextLaw(sphere, context_length, noise), np.inf
     else:
-        (count,) = checked_lengths(tasks, "tasks")
+        count = whole_number("tasks", tasks)
         pool = Pool(sphere.draw(count, np.random.default_rng(_STREAM)))
         law, kappa = ContextLaw(pool, context_length, noise), count / d
     ratios = Ratios(law.context_length / d, kappa, n / d**2, noise)

@@ -5,11 +5,16 @@ import operator
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iclab.numerics import Values, require
+
+if TYPE_CHECKING:
+    Ratio = Values
+else:
+    Ratio = float  # a case holds plain numbers, and flags are made for these
 
 
 @dataclass(frozen=True)
@@ -84,10 +89,10 @@ class Ratios:
     Raises ValueError for a ratio that is not positive and for negative noise.
     """
 
-    alpha: Values  # α = N/D, labelled examples for each input dimension
-    kappa: Values  # κ = K/D, tasks of the pool for each input dimension
-    tau: Values  # τ = n/D², sequences for each squared input dimension
-    noise: Values  # ρ, variance of the label noise
+    alpha: Ratio  # α = N/D, labelled examples for each input dimension
+    kappa: Ratio  # κ = K/D, tasks of the pool for each input dimension
+    tau: Ratio  # τ = n/D², sequences for each squared input dimension
+    noise: Ratio  # ρ, variance of the label noise
 
     def __post_init__(self) -> None:
         advice = {

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import increasing_root
-from iclab.problem import checked, checked_lengths
+from iclab.numerics import increasing_root, whole_number
+from iclab.problem import checked
 from iclab.theory.readouts import ContextLaw, FeatureMoments, feature_moments
 from iclab.theory.resolvent import STRONG, flat_ridge, unspent
 
@@ -36,7 +36,7 @@ class Equivalent:
     @classmethod
     def of(cls, law: ContextLaw, sequences: int, ridge: float) -> "Equivalent":
         """The equivalent of ridge regression on that many sequences."""
-        (count,) = checked_lengths(sequences, "sequences")
+        count = whole_number("sequences", sequences)
         penalty = min(float(checked("ridge", ridge, at_least=0.0)), STRONG)
         return cls._of(feature_moments(law), count / law.dimension**2, penalty)
 

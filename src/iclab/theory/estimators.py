@@ -9,9 +9,9 @@ needs about D tasks to learn in context, this estimator exponentially many.
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values, increasing_root
+from iclab.numerics import Values, increasing_root, whole_number
 from iclab.outcomes import EstimatorErrors
-from iclab.problem import checked, checked_lengths
+from iclab.problem import checked
 from iclab.theory.readouts import ContextLaw, NormalTasks, Pool, Tasks
 from iclab.theory.resolvent import LONG, WishartMoments, bounded, moments
 
@@ -130,26 +130,26 @@ def pool_dmmse_errors(law: ContextLaw, *, new: Tasks | None = None, contexts: in
     """
     if not isinstance(law.tasks, Pool):
         raise ValueError(f"law.tasks must be a Pool; got {type(law.tasks).__name__}.")
-    (count,) = checked_lengths(contexts, "contexts")
-    rng = np.random.default_rng(_STREAM)
+    count = whole_number("contexts", contexts)
+    stream = np.random.default_rng(_STREAM)
     pool, root = law.tasks.vectors @ law.input_root, law.input_root  # with whitened inputs
-    known = law.tasks.draw(count, rng) @ root
-    fresh = (NormalTasks(np.eye(law.dimension)) if new is None else new).draw(count, rng) @ root
+    known = law.tasks.draw(count, stream) @ root
+    fresh = (NormalTasks(np.eye(law.dimension)) if new is None else new).draw(count, stream) @ root
     icl, idg = np.empty(count), np.empty(count)
     for i in range(count):
-        estimate = _posterior(law, pool, fresh[i], rng) @ pool
+        estimate = _posterior(law, pool, fresh[i], stream) @ pool
         icl[i] = np.sum((fresh[i] - estimate) ** 2)
-        weights = _posterior(law, pool, known[i], rng)
+        weights = _posterior(law, pool, known[i], stream)
         idg[i] = weights @ np.sum((pool - weights @ pool) ** 2, axis=1)
     return EstimatorErrors(law.noise + np.mean(icl) / law.dimension, law.noise + np.mean(idg) / law.dimension)
 
 
 def _posterior(
-    law: ContextLaw, pool: Float[Array, "K D"], task: Float[Array, "D"], rng: np.random.Generator
+    law: ContextLaw, pool: Float[Array, "K D"], task: Float[Array, "D"], stream: np.random.Generator
 ) -> Float[Array, "K"]:
     """Weights of the pool's tasks after one context of a task."""
-    inputs = rng.standard_normal((law.context_length, law.dimension)) / np.sqrt(law.dimension)
-    labels = inputs @ task + np.sqrt(law.noise) * rng.standard_normal(law.context_length)
+    inputs = stream.standard_normal((law.context_length, law.dimension)) / np.sqrt(law.dimension)
+    labels = inputs @ task + np.sqrt(law.noise) * stream.standard_normal(law.context_length)
     return discrete_weights(inputs, labels, pool, law.noise)
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import Values, increasing_root, least, require
+from iclab.numerics import Values, floats, increasing_root, least, require
 from iclab.outcomes import Errors
 from iclab.problem import Ratios, checked
 from iclab.theory.resolvent import MANY, STRONG, VANISHED, WishartMoments, bounded, effective_ridge, moments
-from iclab.theory.response import Averages, Contexts, Shift, endless, errors_from, floats, with_limits
+from iclab.theory.response import Averages, Contexts, Shift, endless, errors_from, with_limits
 from iclab.theory.structured import structured_errors
 
 __all__ = [
@@ -51,8 +51,8 @@ def errors(ratios: Ratios, *, ridge: Values = 0.0, shift: Shift | None = None) -
     new, pool, scale = at.contexts, None, 1.0
     if shift is not None:
         scale = floats(shift.task_scale)
-        new = at.contexts.shifted(floats(ratios.alpha), shift, signal=scale)
-        pool = at.contexts.shifted(floats(ratios.alpha), shift, signal=1.0)
+        new = at.contexts.shifted(ratios.alpha, shift, signal=scale)
+        pool = at.contexts.shifted(ratios.alpha, shift, signal=1.0)
     icl, idg, train = errors_from(
         at.averages(), at.share, at.tau, pretraining=at.contexts, new=new, pool=pool, scale=scale
     )
@@ -62,8 +62,8 @@ def errors(ratios: Ratios, *, ridge: Values = 0.0, shift: Shift | None = None) -
 def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
     """ICL − IDG, what learning on K tasks in place of all of them costs on a new one. Falls like 1/κ.
 
-    Accurate also where the gap is small. At τ = ∞ and α → ∞ it tends to 1 − κ below κ = 1, at κ = 1 like
-    ½ √((1 + ρ)/α), above like ((1 + ρ)/α)² κ(2κ − 1)/(κ − 1)³.
+    Accurate also where the gap is far below both errors. At τ = ∞ and α → ∞ it tends to 1 − κ below κ = 1, at
+    κ = 1 like ½ √((1 + ρ)/α), above like ((1 + ρ)/α)² κ(2κ − 1)/(κ − 1)³.
 
     Raises ValueError for a negative ridge.
 
@@ -76,8 +76,9 @@ def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
     noise = x * m.inverse * (m.inverse_square / m.inverse) * m.kept * few
     spread = m.mixed / (x + at.xi) * (m.kept - m.lost) + noise
     gap = (m.lost_square * m.kept * few + idg / at.tau * spread) / at.kappa
-    gap = np.where(np.isinf(ratios.alpha) & (abs(gap) < VANISHED), 0.0, gap)
-    return np.where(endless(ratios, ridge, None)[0], np.inf, gap)[()]
+    gap = np.where(endless(ratios, ridge, None)[0], np.inf, gap)
+    none = np.isinf(ratios.kappa) | np.isinf(ratios.alpha) & (abs(gap) < VANISHED)
+    return np.where(none, 0.0, gap)[()]
 
 
 def interpolation_peak(alpha: Values, kappa: Values, noise: Values) -> Peak:

@@ -40,19 +40,19 @@ def drawn_sequences(law: ContextLaw, count: int) -> Sequences:
     Source: derived in docs/derivations/finite_size.
     """
     d, n, root = law.dimension, law.context_length, law.input_root
-    rng = np.random.default_rng(_STREAM)
-    task = law.tasks.draw(count, rng)
+    stream = np.random.default_rng(_STREAM)
+    task = law.tasks.draw(count, stream)
     white = task @ root
     signal = np.sum(white**2, axis=1) / d
     variance = signal + law.noise
-    squares = variance * rng.chisquare(n, size=count)
-    normal = rng.standard_normal((count, d))
+    squares = variance * stream.chisquare(n, size=count)
+    normal = stream.standard_normal((count, d))
     direction = white / np.maximum(np.linalg.norm(white, axis=1, keepdims=True), np.finfo(float).tiny)
     along = np.sum(direction * normal, axis=1)
     pull = np.sqrt(signal) * squares / variance - np.sqrt(squares) * (1 - np.sqrt(law.noise / variance)) * along
     summary = np.sqrt(d) / n * (np.sqrt(squares)[:, None] * normal + pull[:, None] * direction)
     features = np.column_stack([summary @ root, squares / n])
-    return Sequences(rng.standard_normal((count, d)) @ root, features, task)
+    return Sequences(stream.standard_normal((count, d)) @ root, features, task)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,9 @@ class Leverage:
             if np.mean((pull - before) ** 2) < 1e-10:
                 return here
             here = Leverage.of(self.fit.with_moments(self._weighted(exact, pull)), self.nodes)
-        raise ArithmeticError("the weights of sequences do not settle in 100 steps; give a ridge or more draws")
+            if here.fit.rank < self.fit.rank:
+                break
+        raise ArithmeticError("the weights of sequences do not settle; take more draws, or a ridge")
 
     def _weighted(self, exact: FeatureMoments, pull: Draws) -> FeatureMoments:
         """The exact moments, tilted by the weights: what the weights change is all that is sampled."""

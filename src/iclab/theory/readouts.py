@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked_covariance, require
-from iclab.problem import checked, checked_lengths
+from iclab.numerics import checked_covariance, require, whole_number
+from iclab.problem import checked
 
 Array = np.ndarray
 
@@ -38,7 +38,7 @@ class Tasks(Protocol):
         """Averages for inputs of covariance S/D and label noise ρ."""
         ...
 
-    def draw(self, count: int, rng: np.random.Generator) -> Float[Array, "count D"]:
+    def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
         """Tasks in random order."""
         ...
 
@@ -74,9 +74,9 @@ class Pool:
             w.T @ w / len(w), float(np.mean(variance)), variance @ w / len(w), float(np.mean(variance**2))
         )
 
-    def draw(self, count: int, rng: np.random.Generator) -> Float[Array, "count D"]:
+    def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
         """Tasks of the pool in random order, each as often as the others to within one."""
-        return self.vectors[rng.permutation(np.arange(count) % len(self.vectors))]
+        return self.vectors[stream.permutation(np.arange(count) % len(self.vectors))]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class SphereTasks:
     dimension: int
 
     def __post_init__(self) -> None:
-        checked_lengths(self.dimension, "dimension")
+        whole_number("dimension", self.dimension)
 
     def moments(self, inputs: Float[Array, "D D"], noise: float) -> TaskMoments:
         """Averages over the sphere, whose fourth moments are those of normal tasks times D/(D + 2)."""
@@ -98,9 +98,9 @@ class SphereTasks:
         square = d / (d + 2) * (signal**2 + 2 * pairs) + 2 * noise * signal + noise**2
         return TaskMoments(np.eye(d), float(signal + noise), np.zeros(d), float(square))
 
-    def draw(self, count: int, rng: np.random.Generator) -> Float[Array, "count D"]:
+    def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
         """Normal vectors, brought to length √D."""
-        w = rng.standard_normal((count, self.dimension))
+        w = stream.standard_normal((count, self.dimension))
         return w * (np.sqrt(self.dimension) / np.linalg.norm(w, axis=1, keepdims=True))
 
 
@@ -128,10 +128,10 @@ class NormalTasks:
         square = variance**2 + 2 * np.sum(product * product.T) / self.dimension**2
         return TaskMoments(self.covariance, float(variance), np.zeros(self.dimension), float(square))
 
-    def draw(self, count: int, rng: np.random.Generator) -> Float[Array, "count D"]:
+    def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
         """Normal vectors, coloured."""
         values, vectors = np.linalg.eigh(self.covariance)
-        return rng.standard_normal((count, self.dimension)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+        return stream.standard_normal((count, self.dimension)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class ContextLaw:
 
     def __post_init__(self) -> None:
         d = self.tasks.dimension
-        (length,) = checked_lengths(self.context_length)
+        length = whole_number("context_length", self.context_length)
         noise = checked("noise", self.noise, at_least=0.0, infinite=False, advice="It is a variance.")
         given = self.input_covariance
         inputs = np.eye(d) if given is None else checked_covariance("input_covariance", given)

@@ -35,10 +35,9 @@ class WishartMoments:
 def wishart_moments(shift: Values, kappa: Values) -> WishartMoments:
     """Averages over the law of Marchenko and Pastur, the spectrum of R = (1/K) Σ w wᵀ with K = κD, w ~ N(0, I).
 
-    κ = ∞ is R = I. Relative error of every moment: some units of rounding, whatever ν > 0 and κ. Not finite,
-    and raises: ν = 0, where the inverse moments diverge for κ <= 1.
+    κ = ∞ is R = I. Every moment is accurate to some units of rounding, whatever ν > 0 and κ.
 
-    Raises ValueError for a shift or a kappa that is not positive.
+    Raises ValueError for a shift or a kappa that is not positive: at ν = 0 the inverse moments diverge for κ <= 1.
 
     Source: lu2025asymptotic, theory code (M_kappa); forms without cancellation derived in
     docs/derivations/proportional_limit.

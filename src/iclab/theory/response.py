@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import Values
+from iclab.numerics import Values, floats
 from iclab.outcomes import Errors
 from iclab.problem import Ratios, checked
 from iclab.theory.resolvent import LONG, VANISHED, bounded
@@ -52,11 +52,10 @@ class Contexts:
         """Contexts whose tasks give labels of variance `signal` before noise."""
         return cls(noise, (signal + noise) / bounded(alpha, LONG))
 
-    def shifted(self, alpha: Values, shift: Shift | None, *, signal: Values) -> "Contexts":
-        """The contexts at test, where the signal may be another."""
-        alpha = alpha if shift is None or shift.alpha is None else floats(shift.alpha)
-        noise = self.noise if shift is None or shift.noise is None else floats(shift.noise)
-        return Contexts.of(signal, alpha, noise)
+    def shifted(self, alpha: Values, shift: Shift, *, signal: Values) -> "Contexts":
+        """The contexts at test, where the signal may be another; alpha is that of pretraining."""
+        alpha = floats(alpha if shift.alpha is None else shift.alpha)
+        return Contexts.of(signal, alpha, self.noise if shift.noise is None else floats(shift.noise))
 
 
 @dataclass(frozen=True)
@@ -117,6 +116,8 @@ def endless(
     Noise is then fitted without bound in directions that the pool does not span, and counts where a test context
     reaches them: new tasks do, in the `support` of the pool (a share of all directions) or, if `exposed`, outside
     it; context noise at a finite test length does everywhere.
+
+    Source: derived in docs/derivations/proportional_limit.
     """
     noisy = (
         np.isinf(ratios.alpha) & np.isfinite(ratios.tau) & (np.asarray(ridge) == 0) & (np.asarray(ratios.noise) > 0)
@@ -130,7 +131,10 @@ def endless(
 def with_limits(
     errors: Errors, ratios: Ratios, ridge: Values, shift: Shift | None, *, support: float = 1.0, exposed: bool = False
 ) -> Errors:
-    """Errors in one shape, exact where an argument is infinite; for `support` and `exposed` see endless."""
+    """Errors in one shape, exact where an argument is infinite; for `support` and `exposed` see endless.
+
+    Source: derived in docs/derivations/proportional_limit.
+    """
     icl, idg, train, xi = errors.icl, errors.idg, errors.train, errors.effective_ridge
     if np.isinf(ratios.alpha).any():
         no_icl, no_idg = endless(ratios, ridge, shift, support=support, exposed=exposed)
@@ -140,8 +144,3 @@ def with_limits(
         xi = np.where(np.isinf(ridge), np.inf, xi)[()]
     parts = (icl, idg, train, xi)
     return Errors(*(parts if len({np.shape(part) for part in parts}) == 1 else np.broadcast_arrays(*parts)))
-
-
-def floats(value: Values) -> Values:
-    """In float64; an array stays an array."""
-    return np.asarray(value, dtype=np.float64)[()]
