@@ -1,4 +1,4 @@
-"""The command line: `iclab run`, `iclab report`, `iclab studies`."""
+"""The command line: `iclab run`, `iclab report`, `iclab studies`, `iclab plan`."""
 
 import json
 import math
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import tyro
 
 from iclab import __version__
+from iclab.plan import Plan, plan
 from iclab.store import Store, written_whole
 from iclab.studies import STUDIES
 from iclab.study import Study
@@ -91,6 +92,8 @@ def _command(words: list[str]) -> int:
     command, rest = (words[0], words[1:]) if words else ("--help", [])
     if command == "run" and rest[:1] not in (["-h"], ["--help"]):
         return _run(rest[0] if rest else "", rest[1:])
+    if command == "plan":
+        return plan(rest)
     if command in _COMMANDS:
         form, act = _COMMANDS[command]
         return act(parsed(form, rest, prog=f"iclab {command}", description=form.__doc__ or ""))
@@ -224,10 +227,12 @@ def _summary(study: Study, result: "xr.DataTree", path: Path, figure: Path) -> d
 
 _ABOUT = """In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers.
 
-Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`."""
+Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`. Before a run is made, ask
+`iclab plan`."""
 
 _COMMANDS: dict[str, tuple[Any, Callable[[Any], int]]] = {
     "run": (Run, lambda chosen: _run(chosen.name, [])),
     "report": (Report, _report),
     "studies": (Studies, _studies),
+    "plan": (Plan, lambda chosen: plan([chosen.question])),
 }

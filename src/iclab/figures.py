@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,12 +35,17 @@ _STYLE: dict[Any, Any] = {
 
 def drawn(study: "Study", result: "xr.DataTree") -> "Figure":
     """The figure of a study for one of its results."""
+    return sketched(lambda figure: study.figure(result, figure), size=study.size)
+
+
+def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> "Figure":
+    """A figure of this size in inches, in the style of all figures."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(_STYLE):
-        figure = Figure(figsize=study.size, layout="constrained")
-        study.figure(result, figure)
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
     return figure
 
 

@@ -100,7 +100,7 @@ def required(
     others = {name: float(checked(name, value, above=0.0)) for name, value in given.items() if name != quantity}
 
     def curve(size: Values) -> Values:
-        return _error(Ratios(**{**others, quantity: size}, noise=noise), ridge, target)
+        return error_of(Ratios(**{**others, quantity: size}, noise=noise), ridge, target)
 
     sizes, heights = _with_turns(curve)
     lowest = int(np.argmin(heights))
@@ -134,14 +134,14 @@ def best_split(
 
     def scan(low: float, high: float) -> tuple[float, float, float]:
         lengths = np.unique(np.round(np.geomspace(low, high, 300)))
-        best = int(np.argmin(_error(ratios(lengths), ridge, target)))
+        best = int(np.argmin(error_of(ratios(lengths), ridge, target)))
         return float(lengths[max(best - 1, 0)]), float(lengths[best]), float(lengths[min(best + 1, len(lengths) - 1)])
 
     below, _, above = scan(1.0, float(budget))
     _, length, _ = scan(below, above)
     chosen = ratios(length)
     strength = float(best_ridge(chosen, target=target) if isinstance(ridge, str) else ridge)
-    return Split(int(length), int(budget // length), chosen, strength, float(_error(chosen, strength, target)))
+    return Split(int(length), int(budget // length), chosen, strength, float(error_of(chosen, strength, target)))
 
 
 def regime(ratios: Ratios, *, ridge: float = 0.0) -> Regime:
@@ -189,7 +189,12 @@ def forecast(
     )
 
 
-def _error(ratios: Ratios, ridge: float | str, target: str) -> Values:
+def error_of(ratios: Ratios, ridge: float | str, target: str) -> Values:
+    """ICL or IDG error at a ridge, or at the best one for that error if ridge is "best".
+
+    Raises ValueError for another word, a negative ridge and an unknown target.
+    """
+    _require_target(target)
     require(
         not isinstance(ridge, str) or ridge == BEST,
         f'ridge must be a number >= 0 or "{BEST}"; got {ridge!r}.',
@@ -264,11 +269,13 @@ def _help(
         return f"Label noise alone costs {noise:g}: only less noise helps."
     offers = []
     for name in others:
-        heights = _error(Ratios(**{**others, quantity: _COARSE, name: _COARSE[:, None]}, noise=noise), ridge, target)
+        heights = error_of(
+            Ratios(**{**others, quantity: _COARSE, name: _COARSE[:, None]}, noise=noise), ridge, target
+        )
         least_at = np.min(heights, axis=1)
         offers.append((float(np.min(least_at)), f"{name} = {_COARSE[int(np.argmin(least_at))]:.3g}"))
     if ridge != BEST:
-        chosen = _error(Ratios(**{**others, quantity: _COARSE}, noise=noise), BEST, target)
+        chosen = error_of(Ratios(**{**others, quantity: _COARSE}, noise=noise), BEST, target)
         offers.append((float(np.min(chosen)), "the best ridge"))
     lower = sorted(offer for offer in offers if offer[0] < 0.999 * floor)
     if not lower:

@@ -1,0 +1,93 @@
+"""The curve behind each answer of `iclab plan`."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iclab import figures, planning
+from iclab.problem import Ratios
+from iclab.theory import generalization
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SIZES = {
+    "alpha": "examples of a context  $\\alpha = N/D$",
+    "kappa": "tasks of the pool  $\\kappa = K/D$",
+    "tau": "pretraining sequences  $\\tau = n/D^2$",
+}
+
+
+def requirement(figure: "Figure", asked: Any, quantity: str, found: planning.Required) -> None:
+    """The error against the size that was asked for; where it is low enough is shaded."""
+    ends = [end for interval in found.intervals for end in interval if 0 < end < np.inf]
+    sizes = np.geomspace(min([0.1, *ends]) / 3, max([30.0, *ends]) * 3, 500)
+    curve = planning.error_of(
+        Ratios(**{**asked.sizes(), quantity: sizes}, noise=asked.noise), asked.ridge, asked.target
+    )
+    axes = figure.subplots()
+    figures.theory_line(axes, sizes, curve)
+    figures.level_lines(axes, [asked.error])
+    for low, high in found.intervals:
+        axes.axvspan(max(low, sizes[0]), min(high, sizes[-1]), color=figures.COLORS[5], alpha=0.25, lw=0)
+    ridge = "the best ridge" if asked.ridge == planning.BEST else f"ridge {asked.ridge:g}"
+    _labelled(axes, SIZES[quantity], f"{asked.target} error at {ridge}; shaded: at most {asked.error:g}")
+
+
+def split(figure: "Figure", asked: Any, found: planning.Split) -> None:
+    """The error against the context length, with all labelled examples spent."""
+    lengths = np.unique(np.round(np.geomspace(1, asked.tokens, 300)))
+    sizes = {"alpha": lengths / asked.dimension, "tau": np.floor(asked.tokens / lengths) / asked.dimension**2}
+    curve = planning.error_of(Ratios(kappa=found.ratios.kappa, noise=asked.noise, **sizes), asked.ridge, asked.target)
+    axes = figure.subplots()
+    figures.theory_line(axes, lengths, curve)
+    axes.plot(found.context_length, found.error, "o", color=figures.COLORS[1])
+    _labelled(axes, "examples of a context  $N$", f"{asked.target} error of {asked.tokens} labelled examples")
+
+
+def ridges(figure: "Figure", ratios: Ratios, best: dict[str, float]) -> None:
+    """Both errors against the ridge, with the best ones marked where they are positive."""
+    strengths = np.geomspace(1e-6, 1e2, 300)
+    errors = generalization.errors(ratios, ridge=strengths)
+    axes = figure.subplots()
+    for color, (target, ridge) in zip(figures.COLORS, best.items(), strict=False):
+        figures.theory_line(axes, strengths, getattr(errors, target), color=color, label=target)
+        if 0 < ridge < np.inf:
+            axes.plot(ridge, getattr(generalization.errors(ratios, ridge=ridge), target), "o", color=color)
+    axes.legend()
+    _labelled(axes, "ridge  λ", "errors on new tasks and on the pool")
+
+
+def gaps(figure: "Figure", ratios: Ratios, ridge: float, critical_kappa: float) -> None:
+    """The gap against the size of the pool, with κ of the question and κ_c."""
+    kappa = np.geomspace(0.05, 100, 400)
+    gap = generalization.diversity_gap(Ratios(ratios.alpha, kappa, ratios.tau, ratios.noise), ridge=ridge)
+    axes = figure.subplots()
+    figures.theory_line(axes, kappa, gap)
+    axes.axvline(critical_kappa, color=figures.COLORS[1], lw=1, ls="--", label="$\\kappa_c$")
+    if np.isfinite(ratios.kappa):
+        axes.axvline(float(ratios.kappa), color=figures.COLORS[0], lw=1, label="κ asked for")
+    axes.legend()
+    _labelled(axes, SIZES["kappa"], f"gap between new and known tasks, ridge {ridge:.3g}", error="gap  ICL − IDG")
+
+
+def forecast(figure: "Figure", asked: Any, found: planning.Forecast) -> None:
+    """The limit against the number of sequences, and what the run will show."""
+    tau = np.geomspace(0.1, 10, 300) * max(1.0, float(found.ratios.tau))
+    ratios = found.ratios
+    curve = generalization.errors(Ratios(ratios.alpha, ratios.kappa, tau, ratios.noise), ridge=asked.ridge)
+    axes = figure.subplots()
+    for color, target in zip(figures.COLORS, ("icl", "idg"), strict=False):
+        figures.theory_line(axes, tau, getattr(curve, target), color=color, label=f"{target}, D → ∞")
+        axes.plot(ratios.tau, getattr(found.leverage, target), "x", color=color, label=f"{target}, this run")
+    axes.legend()
+    _labelled(axes, SIZES["tau"], f"a run in {asked.dimension} dimensions")
+
+
+def _labelled(axes: "Axes", sizes: str, title: str, *, error: str = "mean squared error") -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(sizes)
+    axes.set_ylabel(error)
+    axes.set_title(title)

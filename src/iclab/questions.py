@@ -1,0 +1,213 @@
+"""The questions of `iclab plan`, and how each is answered from `planning`.
+
+Bases stand in reverse order of the help.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from iclab.numerics import whole_number
+from iclab.plan_flags import (
+    COUNTS,
+    Answer,
+    ContextFlags,
+    ErrorFlags,
+    PoolFlags,
+    PretrainingFlags,
+    Question,
+    ReachFlags,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowManyTasks(Question, CountFlags, ErrorFlags, PretrainingFlags, ContextFlags, ReachFlags):
+    """How many tasks must pretraining see for an error of at most this?"""
+
+    def answer(self) -> Answer:
+        """All pool sizes that reach the error."""
+        return _required(self, "kappa")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowManySequences(Question, CountFlags, ErrorFlags, PoolFlags, ContextFlags, ReachFlags):
+    """How many sequences must pretraining see for an error of at most this?"""
+
+    def answer(self) -> Answer:
+        """All numbers of sequences that reach the error."""
+        return _required(self, "tau")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowLongContexts(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFlags, ReachFlags):
+    """How long must contexts be for an error of at most this?"""
+
+    def answer(self) -> Answer:
+        """All context lengths that reach the error."""
+        return _required(self, "alpha")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhichSplit(Question, ErrorFlags, PoolFlags):
+    """How is a budget of labelled examples best split into sequences and contexts?"""
+
+    tokens: int  # n·N, labelled examples of all sequences together
+    dimension: int  # D, entries of an input
+
+    def answer(self) -> Answer:
+        """The split of least error."""
+        from iclab import plan_figures, planning
+
+        kappa = self.sizes()["kappa"]
+        asked = {"kappa": kappa, "noise": self.noise, "target": self.target}
+        split = planning.best_split(self.tokens, dimension=self.dimension, ridge=self.ridge, **asked)
+        rows = (
+            ("context length N", str(split.context_length), f"α = {split.ratios.alpha:.4g}"),
+            ("sequences n", str(split.sequences), f"τ = {split.ratios.tau:.4g}"),
+            ("ridge λ", f"{split.ridge:.4g}", ""),
+            (f"{self.target} error", f"{split.error:.4g}", ""),
+        )
+        return Answer(
+            ("best split", "value", "ratio"),
+            rows,
+            (),
+            asdict(split),
+            lambda figure: plan_figures.split(figure, self, split),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhichRidge(Question, CountFlags, PretrainingFlags, PoolFlags, ContextFlags):
+    """Which ridge is best, on new tasks and on tasks of the pool?"""
+
+    def answer(self) -> Answer:
+        """The best ridge for each target, with the errors there and without ridge."""
+        from iclab import plan_figures
+        from iclab.problem import Ratios
+        from iclab.theory.generalization import TARGETS, best_ridge, errors
+
+        ratios = Ratios(**self.sizes(), noise=self.noise)
+        best = {target: float(best_ridge(ratios, target=target)) for target in TARGETS}
+        least = {target: float(getattr(errors(ratios, ridge=best[target]), target)) for target in TARGETS}
+        without = {target: float(getattr(errors(ratios), target)) for target in TARGETS}
+        rows = tuple((t, f"{best[t]:.4g}", f"{least[t]:.4g}", f"{without[t]:.4g}") for t in TARGETS)
+        return Answer(
+            ("target", "best ridge λ", "error there", "error without ridge"),
+            rows,
+            (),
+            {"best_ridge": best, "error": least, "error_without_ridge": without},
+            lambda figure: plan_figures.ridges(figure, ratios, best),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemorizeOrLearn(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFlags, ContextFlags):
+    """Will pretraining memorize its tasks or learn in context, and do longer contexts help?"""
+
+    def answer(self) -> Answer:
+        """The regime, the gap between new and known tasks, and κ_c."""
+        from iclab import plan_figures, planning
+        from iclab.problem import Ratios
+        from iclab.theory.generalization import best_ridge
+
+        ratios = Ratios(**self.sizes(), noise=self.noise)
+        ridge = float(best_ridge(ratios, target=self.target)) if self.ridge == planning.BEST else float(self.ridge)
+        found = planning.regime(ratios, ridge=ridge)
+        rows = (
+            ("regime", "memorizes its tasks" if found.memorizing else "learns in context"),
+            ("tasks κ", f"{ratios.kappa:.4g}; the border is κ = 1"),
+            ("gap ICL − IDG now", f"{found.gap:.4g} at ridge {ridge:.4g}"),
+            ("gap with contexts and pretraining without end", f"{found.lasting_gap:.4g}"),
+            ("κ_c", f"{found.critical_kappa:.4g}"),
+        )
+        below = float(ratios.kappa) < found.critical_kappa
+        longer = "κ is below κ_c: without ridge" if below else "κ is at least κ_c: without ridge"
+        fate = "some finite context length is best for new tasks." if below else "longer contexts end up better."
+        return Answer(
+            ("what", "answer"),
+            rows,
+            (f"{longer} {fate}",),
+            asdict(found) | {"ridge": ridge},
+            lambda figure: plan_figures.gaps(figure, ratios, ridge, found.critical_kappa),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatWillARunShow(Question):
+    """What errors will a run of finite dimension show?"""
+
+    dimension: int  # D, entries of an input
+    context_length: int  # N, labelled examples of a context
+    sequences: int  # n, pretraining sequences
+    tasks: int | None = None  # K, tasks of the pool; none: a fresh task in every context
+    ridge: float = 0.0  # λ, ridge of the readout
+
+    def answer(self) -> Answer:
+        """Errors in the limit, for a pool of this size, and with unequal leverage."""
+        from iclab import plan_figures, planning
+
+        found = planning.forecast(
+            self.dimension,
+            context_length=self.context_length,
+            sequences=self.sequences,
+            tasks=self.tasks,
+            noise=self.noise,
+            ridge=self.ridge,
+        )
+        accounts = {"limit D → ∞": found.limit, "pool": found.pool, "pool and leverage": found.leverage}
+        rows = tuple(
+            (name, *(f"{getattr(errors, kind):.4g}" for kind in ("icl", "idg", "train")))
+            for name, errors in accounts.items()
+        )
+        return Answer(
+            ("account", "on new tasks", "on the pool", "on its data"),
+            rows,
+            ("The last account is the closest to the mean of runs.",),
+            asdict(found),
+            lambda figure: plan_figures.forecast(figure, self, found),
+        )
+
+
+QUESTIONS: Mapping[str, type[Question]] = {
+    "tasks": HowManyTasks,
+    "sequences": HowManySequences,
+    "context": HowLongContexts,
+    "split": WhichSplit,
+    "ridge": WhichRidge,
+    "regime": MemorizeOrLearn,
+    "forecast": WhatWillARunShow,
+}
+
+
+def _required(asked: Any, quantity: str) -> Answer:
+    """The answer to a question of how many, as ratios and, where D is known, as counts."""
+    from iclab import plan_figures, planning
+
+    given = asked.sizes()
+    found = planning.required(
+        quantity, error=asked.error, noise=asked.noise, ridge=asked.ridge, target=asked.target, **given
+    )
+    header = (f"{quantity} from", "to")
+    rows = [(f"{low:.6g}", f"{high:.6g}") for low, high in found.intervals]
+    numbers = asdict(found)
+    if asked.dimension is not None:
+        name, power = COUNTS[quantity]
+        unit = whole_number("dimension", asked.dimension) ** power
+        counts = [_whole(low * unit, high * unit) for low, high in found.intervals]
+        numbers[name] = counts
+        header += (f"{name} from", "to")
+        rows = [(*row, f"{low:.12g}", f"{high:.12g}") for row, (low, high) in zip(rows, counts, strict=True)]
+    return Answer(
+        header if rows else (),
+        tuple(rows),
+        (found.advice,),
+        numbers,
+        lambda figure: plan_figures.requirement(figure, asked, quantity, found),
+    )
+
+
+def _whole(low: float, high: float) -> tuple[float, float]:
+    """The first and the last whole number, one at least, in an interval whose ends are known to rounding."""
+    first = max(1.0, math.ceil(low * (1 - 1e-12)))
+    return first, high if math.isinf(high) else math.floor(high * (1 + 1e-12))
