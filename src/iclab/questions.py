@@ -13,6 +13,7 @@ from iclab.plan_flags import (
     COUNTS,
     Answer,
     ContextFlags,
+    CountFlags,
     ErrorFlags,
     PoolFlags,
     PretrainingFlags,
