@@ -48,11 +48,11 @@ class Store:
         """
         numbers = study.asked(seeds)
         kept = self.load(study, case)
-        if not numbers and kept is None:
+        if not numbers and kept is not None:
+            return kept
+        if not numbers:
             alone = study.run(case, ())
             return alone if study.simulation is not None else self.add(study, case, alone)
-        if not numbers:
-            return kept
         for seed in track(_missing(kept, numbers)):
             kept = self.add(study, case, study.run(case, (seed,)))
         return _only(kept, numbers)

@@ -75,10 +75,12 @@ def scanned_border(tau: float, noise: Float[np.ndarray, "noise"]) -> Float[np.nd
 
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Heat maps of the best context length; the published line and the border."""
+    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm
 
     panels = figure.subplots(1, 3, sharey=True)
     norm = LogNorm(1, 1000)
+    colors = ScalarMappable(norm, "viridis")
     for axes, name in zip(panels, _TITLES, strict=True):
         found = result[f"theory/{name}"].to_dataset()
         finite = found.alpha.where(np.isfinite(found.alpha))
@@ -96,7 +98,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             axes.legend(loc="lower right", facecolor="#bbbbbb", frameon=True)
         axes.text(0.97, 0.3, "longer is better", ha="right", fontsize=8, transform=axes.transAxes)
     panels[0].set_ylabel("label noise  ρ")
-    figure.colorbar(image, ax=panels, label="best context length  α*", extend="both")
+    figure.colorbar(colors, ax=panels, label="best context length  α*", extend="both")
 
 
 _TITLES = {

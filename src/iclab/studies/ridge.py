@@ -105,17 +105,17 @@ class ExactWithoutRidge:
         """Order in the ridge at which the gap vanishes."""
         small, none = result["theory/small"].to_dataset(), result["theory/none"].to_dataset()
         away = abs(np.log(none.tau)) > self.far
-        both = [abs(small[name] / none[name] - 1).where(away).max("tau") for name in ("icl", "idg")]
-        gaps = np.maximum(*both)
+        icl, idg = (abs(small[name] / none[name] - 1).where(away).max("tau").values for name in ("icl", "idg"))
+        gaps = np.maximum(icl, idg)
         return Verdict(
             claim="exact without ridge",
             meaning="The formulas with ridge become those without as the ridge vanishes.",
             measure="order of the largest relative gap in the ridge",
-            value=fitted_order(small.ridge.values, gaps.values),
+            value=fitted_order(small.ridge.values, gaps),
             yardstick=self.order - SLACK,
             evidence=tuple(
                 (f"largest gap at ridge {ridge:.0e}", f"{gap:.2e}")
-                for ridge, gap in zip(small.ridge.values, gaps.values, strict=True)
+                for ridge, gap in zip(small.ridge.values, gaps, strict=True)
             ),
         )
 
