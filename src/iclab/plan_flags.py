@@ -86,14 +86,15 @@ class PretrainingFlags:
     sequences: int | None = None  # n, in place of tau; needs dimension
 
 
-def ratio_given(asked: Question, name: str) -> float:
+def ratio_given(asked: Any, name: str) -> float:
     """One size as a ratio, from the flag of the ratio or from that of its count."""
     count_name, power = COUNTS[name]
     value, count = getattr(asked, name), getattr(asked, count_name)
     require(value is None or count is None, f"{name} and {count_name} say the same; got both. Give one of them.")
     if count is None:
-        require(value is not None, f"{name} must be given, or {count_name} with dimension. For no limit write inf.")
+        if value is None:
+            raise ValueError(f"{name} must be given, or {count_name} with dimension. For no limit write inf.")
         return float(value)
     require(asked.dimension is not None, f"dimension must be given with {count_name}; got none.")
-    dimension = whole_number("dimension", asked.dimension or 0)
+    dimension = whole_number("dimension", asked.dimension)
     return whole_number(count_name, count) / dimension**power
