@@ -294,3 +294,28 @@ class DropCounts:
 
     merged: int = quantity("n", words="drops with merged key and query")
     separate: int = quantity("n", words="drops with separate key and query")
+
+
+@dataclass(frozen=True)
+class FixedPoints:
+    """Losses of all fixed points, least first."""
+
+    loss: Float[np.ndarray, "point"] = quantity("L", "point", unit="label²", words="loss of a fixed point")
+
+
+@dataclass(frozen=True)
+class FixedPointsBySequences:
+    """Losses of all fixed points on training sets of several sizes, least first."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    loss: Float[np.ndarray, "sequences point"] = quantity(
+        "L", "sequences", "point", unit="label²", words="loss of a fixed point"
+    )
+
+
+@dataclass(frozen=True)
+class SearchEnds:
+    """Where searches for a vanishing gradient ended."""
+
+    loss: Float[np.ndarray, "search"] = quantity("L", "search", unit="label²", words="loss at the end")
+    slope: Float[np.ndarray, "search"] = quantity("|∇L|/2", "search", words="length of the gradient at the end")
