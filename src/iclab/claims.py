@@ -136,7 +136,7 @@ class Within:
             claim="close to theory",
             meaning=self.meaning,
             measure=f"{name} relative distance",
-            value=float(np.quantile(known, self.quantile)) if len(known) else float("nan"),
+            value=float(np.quantile(known, self.quantile, method="higher")) if len(known) else float("nan"),
             yardstick=self.most,
             evidence=(
                 ("entries compared", f"{len(known)} of {distance.size}"),
