@@ -146,6 +146,29 @@ class Within:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A counted variable is as theory says in a share of the seeds."""
+
+    theory: str  # path of a variable, "theory/group/variable"
+    simulation: str
+    meaning: str
+    least: float = 2 / 3
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The share of seeds in which every entry of the variable is as predicted."""
+        same = _variable(result, self.simulation) == _variable(result, self.theory)
+        agreeing = same.all([axis for axis in same.dims if axis != "seed"])
+        return Verdict(
+            claim="as often as predicted",
+            meaning=self.meaning,
+            measure="share of the seeds",
+            value=float(agreeing.mean()),
+            yardstick=self.least,
+            evidence=(("seeds", f"{int(agreeing.sum())} of {agreeing.size}"),),
+        )
+
+
+@dataclass(frozen=True)
 class Limit:
     """The gap between a simulated variable and theory vanishes along a named size, at a stated order at least."""
 

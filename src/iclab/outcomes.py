@@ -259,3 +259,38 @@ class AnswersBySequences:
     answer: Float[np.ndarray, "sequences plateau query"] = quantity(
         "ŷ", "sequences", "plateau", "query", unit="label", words="answer"
     )
+
+
+@dataclass(frozen=True)
+class LossByFraction:
+    """Mean squared error along training on mixtures with several fractions of fresh tasks."""
+
+    fraction: Float[np.ndarray, "fraction"] = quantity(
+        "p", "fraction", words="fraction of sequences with fresh tasks"
+    )
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "fraction time"] = quantity(
+        "L", "fraction", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByFractionAndSequences:
+    """Mean squared error along training on drawn mixtures of several sizes."""
+
+    fraction: Float[np.ndarray, "fraction"] = quantity(
+        "p", "fraction", words="fraction of sequences with fresh tasks"
+    )
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "fraction sequences time"] = quantity(
+        "L", "fraction", "sequences", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class DropCounts:
+    """How often the loss of each kind of attention drops between stages."""
+
+    merged: int = quantity("n", words="drops with merged key and query")
+    separate: int = quantity("n", words="drops with separate key and query")

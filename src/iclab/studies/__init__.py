@@ -15,6 +15,8 @@ _OURS = (
     "context_lengths",
     "drop_times",
     "principal_components",
+    "in_weight",
+    "softmax_dynamics",
 )
 
 
