@@ -19,7 +19,7 @@ from iclab import theory as theories
 from iclab.attention import SeparateAttention
 from iclab.claims import Limit, Within
 from iclab.numerics import require_positive, whole_number
-from iclab.outcomes import FixedPoints, FixedPointsBySequences, SearchEnds
+from iclab.outcomes import Measured, SearchEnds, losses
 from iclab.problem import Regression, checked_lengths
 from iclab.studies.training import first_seed
 from iclab.study import Study
@@ -60,19 +60,17 @@ def start(case: Case, seed: int) -> SeparateAttention:
     return SeparateAttention(value, key, query)
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, FixedPoints]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Measured]:
     """The loss of every set of modes that the heads can hold, least first."""
     dynamics, population = theories.dynamics, theories.population
     moments = population.moments(case.problem)
     modes = range(moments.dimension)
     sets = [chosen for count in range(case.heads + 1) for chosen in combinations(modes, count)]
-    losses = [population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets]
-    return {"points": FixedPoints(np.sort(losses))}
+    points = [population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets]
+    return {"points": losses(np.sort(points), point=None)}
 
 
-def simulation(
-    case: Case, start: SeparateAttention, *, key: "PRNGKeyArray"
-) -> dict[str, FixedPoints | FixedPointsBySequences | SearchEnds]:
+def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured | SearchEnds]:
     """Where searches end on the population loss, and the different losses found there and on drawn sequences."""
     import jax
 
@@ -82,23 +80,23 @@ def simulation(
     moments = theories.population.moments(case.problem)
     law = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
     ends = stationary.search(law, start, iterations=case.iterations)
-    count = len(theory(case, start)["points"].loss)
+    count = len(theory(case, start)["points"].values)
     drawn = []
     for size in case.sequences:
         sample = statistics(contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)), start)
         drawn.append(different(stationary.search(sample, start, iterations=case.iterations), count))
     return {
         "ends": SearchEnds(ends.loss, ends.slope),
-        "points": FixedPoints(different(ends, count)),
-        "drawn": FixedPointsBySequences(np.array(case.sequences), np.stack(drawn)),
+        "points": losses(different(ends, count), point=None),
+        "drawn": losses(np.stack(drawn), sequences=np.array(case.sequences), point=None),
     }
 
 
 def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
     """The different losses among the fixed points found, least first; infinite unless they are `count`."""
-    losses = np.sort(found.loss[found.slope < VANISHES])
-    groups = np.split(losses, np.flatnonzero(np.diff(losses) > SAME) + 1)
-    if len(losses) == 0 or len(groups) != count:
+    landed = np.sort(found.loss[found.slope < VANISHES])
+    groups = np.split(landed, np.flatnonzero(np.diff(landed) > SAME) + 1)
+    if len(landed) == 0 or len(groups) != count:
         return np.full(count, np.inf)
     return np.array([group.mean() for group in groups])
 
