@@ -101,6 +101,14 @@ class DropCounts:
     separate: int = quantity("n", words="drops with separate key and query")
 
 
+@dataclass(frozen=True)
+class SearchEnds:
+    """Where searches for a vanishing gradient ended."""
+
+    loss: Float[np.ndarray, "search"] = quantity("L", "search", unit="label²", words="loss at the end")
+    slope: Float[np.ndarray, "search"] = quantity("|∇L|/2", "search", words="length of the gradient at the end")
+
+
 AXES = {
     "time": Quantity("t", ("time",), "τ", "training time"),
     "rate": Quantity("η", ("rate",), "", "step of gradient descent"),
