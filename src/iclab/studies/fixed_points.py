@@ -80,7 +80,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
     moments = theories.population.moments(case.problem)
     law = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
     ends = stationary.search(law, start, iterations=case.iterations)
-    count = len(theory(case, start)["points"].loss)
+    count = len(theory(case, start)["points"].values)
     drawn = []
     for size in case.sequences:
         sample = statistics(contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)), start)
@@ -94,9 +94,9 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
 
 def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
     """The different losses among the fixed points found, least first; infinite unless they are `count`."""
-    losses = np.sort(found.loss[found.slope < VANISHES])
-    groups = np.split(losses, np.flatnonzero(np.diff(losses) > SAME) + 1)
-    if len(losses) == 0 or len(groups) != count:
+    ends = np.sort(found.loss[found.slope < VANISHES])
+    groups = np.split(ends, np.flatnonzero(np.diff(ends) > SAME) + 1)
+    if len(ends) == 0 or len(groups) != count:
         return np.full(count, np.inf)
     return np.array([group.mean() for group in groups])
 
