@@ -145,6 +145,7 @@ class SmallNoiseLoss:
     """Loss and balance of stochastic gradient descent to first order in the gradient's variance.
 
     `spread` is the standard deviation of the weights relative to their norm: the expansion holds while it is small.
+    `stable` says whether descent on the population is stable where the run ends; noise may forbid it earlier.
     """
 
     time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
@@ -154,6 +155,7 @@ class SmallNoiseLoss:
     )
     balance: Float[np.ndarray, "time"] = quantity("E u²−|U|²", "time", words="expected balance of the two factors")
     spread: Float[np.ndarray, "time"] = quantity("δW/W", "time", words="relative spread of the weights")
+    stable: bool = quantity("stable", words="whether descent on the population is stable at the end")
 
 
 @dataclass(frozen=True)
