@@ -102,7 +102,7 @@ def context_moments(
     inputs, signal, t = population.input_covariance, population.cross, population.null_loss
     dimension = len(inputs)
     tasks = np.eye(dimension) if task_covariance is None else np.asarray(task_covariance, dtype=float)
-    cost = dense_cost(dimension, 1)
+    cost = dense_cost(dimension, 0)
     require(
         cost.memory <= LARGEST,
         f"D must be small for the dense second moment; got {dimension}, which needs {cost.memory / 2**20:.0f} MiB "
