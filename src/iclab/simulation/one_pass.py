@@ -58,28 +58,32 @@ def descend(
         block = -(-runs // -(-runs * draws // NUMBERS)) if runs else 1
         fill = np.arange(runs + -runs % block) % max(runs, 1)
         flat = tuple(np.asarray(part, dtype=float).reshape(runs, *part.shape[key.ndim :])[fill] for part in weights)
-        kept, losses = _descend(
-            loss_on, shape, law, flat, key.reshape(-1)[fill], float(rate), steps // every, every, block
-        )
+        kept, losses = _descend(loss_on, shape, law, flat, key, fill, float(rate), steps // every, every, block)
         shaped = [np.asarray(part)[:runs].reshape(*key.shape, *part.shape[1:]) for part in (*kept, losses)]
     return tuple(shaped[:-1]), shaped[-1]
 
 
-def normals(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Standard normal numbers, drawn once: without the barrier the compiler draws again at every use."""
-    return jax.lax.optimization_barrier(jax.random.normal(key, (math.prod(shape),))).reshape(shape)
+def normals(key: jax.Array, *shapes: tuple[int, ...]) -> list[jax.Array]:
+    """Standard normal arrays of given shapes, from one draw.
+
+    One draw compiles several times faster than several; without the barrier the compiler repeats it at every use.
+    """
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    drawn = jax.lax.optimization_barrier(jax.random.normal(key, (ends[-1],)))
+    return [part.reshape(shape) for part, shape in zip(jnp.split(drawn, ends[:-1]), shapes, strict=True)]
 
 
-@partial(jax.jit, static_argnums=(0, 1, 6, 7, 8))
+@partial(jax.jit, static_argnums=(0, 1, 7, 9))
 def _descend(
     loss_on: LossOn,
     shape: Hashable,
     law: Any,
     weights: Any,
     keys: jax.Array,
+    fill: jax.Array,
     rate: jax.Array,
     records: int,
-    every: int,
+    every: jax.Array,
     block: int,
 ) -> tuple[Any, jax.Array]:
     slope = jax.value_and_grad(loss_on)
@@ -87,17 +91,14 @@ def _descend(
     def run(start: tuple[jax.Array, Any]) -> tuple[Any, jax.Array]:
         key, weights = start
 
-        def step(weights: Any, number: jax.Array) -> tuple[Any, jax.Array]:
+        def step(number: jax.Array, state: tuple[Any, Any]) -> tuple[Any, Any]:
+            weights, kept = state
             loss, gradient = slope(weights, jax.random.fold_in(key, number), law, shape)
-            return jax.tree.map(lambda part, change: part - rate / 2 * change, weights, gradient), loss
+            place = (number + every - 1) // every  # written last by the step that is to be kept
+            kept = jax.tree.map(lambda rows, row: rows.at[place].set(row), kept, (weights, loss))
+            return jax.tree.map(lambda part, change: part - rate / 2 * change, weights, gradient), kept
 
-        def record(weights: Any, number: jax.Array) -> tuple[Any, tuple[Any, jax.Array]]:
-            after, losses = jax.lax.scan(step, weights, number * every + jnp.arange(every))
-            return after, (weights, losses[0])
+        empty = jax.tree.map(lambda part: jnp.zeros((records + 1, *jnp.shape(part))), (weights, 0.0))
+        return jax.lax.fori_loop(0, records * every + 1, step, (weights, empty))[1]
 
-        last, (kept, losses) = jax.lax.scan(record, weights, jnp.arange(records))
-        loss = loss_on(last, jax.random.fold_in(key, records * every), law, shape)
-        kept = jax.tree.map(lambda part, end: jnp.concatenate([part, end[None]]), kept, last)
-        return kept, jnp.append(losses, loss)
-
-    return jax.lax.map(run, (keys, weights), batch_size=block)
+    return jax.lax.map(run, (keys.reshape(-1)[fill], weights), batch_size=block)

@@ -128,9 +128,8 @@ def _head_loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, s
 def _contexts(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Summaries (D, B), query inputs (D, B) and query labels (B,) of a batch of fresh contexts."""
     size, (length, batch) = len(law.inputs), shape
-    for_tokens, for_tasks = jax.random.split(key)
-    token = normals(for_tokens, (length + 1, size + 1, batch))
-    task = normals(for_tasks, (size, batch)) * law.tasks[:, None]
+    token, task = normals(key, (length + 1, size + 1, batch), (size, batch))
+    task = task * law.tasks[:, None]
     inputs = token[:, :size] * law.inputs[:, None]
     labels = jnp.sum(inputs * task, axis=1) + law.noise * token[:, size]
     summary = jnp.sum(inputs[:length] * labels[:length, None], axis=0) / length

@@ -25,19 +25,20 @@ Array = np.ndarray
 
 
 class Law(NamedTuple):
-    """Standard deviations of inputs, tasks and label noise (None: no noise); pool of tasks (None: fresh ones)."""
+    """Standard deviations of inputs, tasks and label noise; pool of tasks (None: fresh ones)."""
 
     inputs: Float[Array, "D"]
     tasks: Float[Array, "D"]
-    noise: float | None
+    noise: float
     pool: Float[Array, "task D"] | None
 
 
 class Shape(NamedTuple):
-    """Context length and batch size."""
+    """Context length, batch size, and whether labels carry noise at all."""
 
     length: int
     batch: int
+    noisy: bool
 
 
 def transformer_sgd(
@@ -73,11 +74,10 @@ def transformer_sgd(
     projection, key_query = np.zeros((2, *key.shape, 2 * size, 2 * size))
     projection[..., size:, size:] = _block(start[0], size, key.shape)
     key_query[..., :size, :size] = _block(start[1], size, key.shape)
-    noise = float(np.sqrt(problem.noise)) if problem.noise else None
     (projection, key_query), losses = descend(
         _loss,
-        Shape(lengths[0], batch),
-        Law(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), noise, pool),
+        Shape(lengths[0], batch, problem.noise > 0),
+        Law(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)), pool),
         (projection, key_query),
         draws=int(batch * size * (lengths[0] + 2) * (1 + (problem.noise > 0))),
         rate=rate,
@@ -117,15 +117,15 @@ def _loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, shape:
 
 def _contexts(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Array]:
     """Token matrices Z (2D, N + 1, B), the query last, and its labels (D, B)."""
-    size, (length, batch) = len(law.inputs), shape
-    for_tokens, for_tasks, for_noise = jax.random.split(key, 3)
-    inputs = normals(for_tokens, (size, length + 1, batch)) * law.inputs[:, None, None]
+    size, (length, batch, noisy) = len(law.inputs), shape
+    grid = (size, length + 1, batch)
+    for_numbers, for_pool = (key, key) if law.pool is None else jax.random.split(key)
+    inputs, task, *noise = normals(for_numbers, grid, (size, batch), *[grid] * noisy)
+    inputs = inputs * law.inputs[:, None, None]
     if law.pool is None:
-        task = normals(for_tasks, (size, batch)) * law.tasks[:, None]
+        task = task * law.tasks[:, None]
     else:
-        task = jnp.asarray(law.pool)[jax.random.randint(for_tasks, (batch,), 0, len(law.pool))].T
-    labels = task[:, None] * inputs
-    if law.noise is not None:
-        labels = labels + normals(for_noise, (size, length + 1, batch)) * law.noise
+        task = jnp.asarray(law.pool)[jax.random.randint(for_pool, (batch,), 0, len(law.pool))].T
+    labels = task[:, None] * inputs + sum(part * law.noise for part in noise)
     shown = labels.at[:, length].set(0.0)
     return jnp.concatenate([inputs, shown]), labels[:, length]
