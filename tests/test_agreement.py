@@ -6,7 +6,7 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from iclab.agreement import Verdict, fitted_order, rests_and_drops
-from iclab.claims import ExactInRate, Limit, LimitInSequences, Within, WithinErrors
+from iclab.claims import ExactInRate, Limit, LimitInSequences, Misses, Vanishes, Within, WithinErrors
 
 TIME = np.geomspace(0.1, 1000, 400)
 
@@ -151,3 +151,26 @@ def test_a_limit_measures_the_order_of_the_gap_along_its_size() -> None:
     )
     claim = Limit("theory/error/icl", "simulation/error/icl", "It is so.", along="dimension", order=1.0)
     assert_allclose(claim.verdict(tree).value, 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("power", "word"), [(1.0, "holds"), (0.5, "does not hold")])
+def test_a_gap_of_theory_vanishes_at_its_own_order(power: float, word: str) -> None:
+    sizes = np.array([50, 200, 1000])
+    gap = xr.Dataset({"gap": ("context_length", 7.0 * sizes**-power)}, {"context_length": sizes})
+    claim = Vanishes("theory/gap/gap", "It is so.", along="context_length", order=1.0)
+    verdict = claim.verdict(xr.DataTree.from_dict({"theory/gap": gap}))
+    assert_allclose(verdict.value, power, rtol=1e-9)
+    assert verdict.word == word
+
+
+@pytest.mark.parametrize(("approximation", "word"), [([1.0, 9.0], "holds"), ([1.0, 2.1], "does not hold")])
+def test_an_approximation_misses_by_the_factor_of_its_worst_entry(approximation: list[float], word: str) -> None:
+    tree = xr.DataTree.from_dict(
+        {
+            "theory/end": xr.Dataset({"strength": ("mode", approximation)}),
+            "simulation/end": xr.Dataset({"strength": (("seed", "mode"), [[0.9, 2.0], [1.1, 2.0]])}),
+        }
+    )
+    verdict = Misses("theory/end/strength", "simulation/end/strength", "It is so.", factor=4.0).verdict(tree)
+    assert_allclose(verdict.value, approximation[1] / 2.0, rtol=1e-12)
+    assert verdict.word == word

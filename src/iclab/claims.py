@@ -176,6 +176,54 @@ class Limit:
         )
 
 
+@dataclass(frozen=True)
+class Vanishes:
+    """A gap that theory states about itself falls along a named size, at a stated order at least."""
+
+    gap: str  # path of a variable over the size alone, "theory/group/variable"
+    meaning: str
+    along: str  # the axis, a size that grows
+    order: float
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """Order in 1/size of the gap."""
+        gap = _variable(result, self.gap)
+        sizes = gap[self.along].values.astype(float)
+        words = self.along.replace("_", " ")
+        return Verdict(
+            claim=f"limit in {words}",
+            meaning=self.meaning,
+            measure=f"order in 1/({words}) of the largest gap",
+            value=fitted_order(1 / sizes, gap.values),
+            yardstick=self.order - SLACK,
+            evidence=tuple((f"{words} {size:g}", f"{one:.2e}") for size, one in zip(sizes, gap.values, strict=True)),
+        )
+
+
+@dataclass(frozen=True)
+class Misses:
+    """An approximation is off by at least a factor, in the entry where it is worst: its limits, measured."""
+
+    theory: str  # path of a variable, "theory/group/variable"
+    simulation: str
+    meaning: str
+    factor: float
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The largest ratio, either way, between theory and the simulated mean over seeds."""
+        simulated = _variable(result, self.simulation).mean("seed")
+        ratio = (simulated / _variable(result, self.theory)).values
+        factor = np.maximum(ratio, 1 / ratio)
+        return Verdict(
+            claim="off by a factor",
+            meaning=self.meaning,
+            measure=f"largest factor between {factor.size} simulated means and theory",
+            value=float(np.max(factor)),
+            yardstick=self.factor,
+            evidence=(("least factor", f"{np.min(factor):.3f}"),),
+        )
+
+
 def _middle(parts: list[Float[np.ndarray, "n"]]) -> float:
     """Median of the numbers that are known; NaN if none is."""
     known = np.concatenate(parts)[np.isfinite(np.concatenate(parts))]
