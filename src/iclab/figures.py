@@ -85,6 +85,23 @@ def dashed_line(axes: "Axes", x: Any, y: Any, *, color: str, label: str | None =
     axes.plot(x, y, color=color, lw=1.2, ls=(0, (3, 2)), zorder=4, label=label)
 
 
+def seed_dots(axes: "Axes", x: Any, rows: Iterable, *, color: Any = COLORS[5], label: str | None = None) -> None:
+    """What simulation finds at a few places: an open circle for each seed, on top of theory."""
+    for i, row in enumerate(rows):
+        axes.plot(
+            x,
+            row,
+            color=color,
+            marker="o",
+            ms=4,
+            mfc="none",
+            mew=0.8,
+            ls="",
+            zorder=5,
+            label=label if i == 0 else None,
+        )
+
+
 def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = None) -> None:
     """Losses of plateaus: dotted lines across the panel."""
     for i, level in enumerate(np.asarray(levels)):

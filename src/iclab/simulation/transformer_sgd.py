@@ -106,7 +106,7 @@ def _block(part: ArrayLike, size: int, runs: tuple[int, ...]) -> Array:
 
 def _loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, shape: Shape) -> jax.Array:
     """Mean over a drawn batch of the squared error, summed over outputs."""
-    tokens, label = _contexts(key, law, shape)
+    tokens, label = fresh_tokens(key, law, shape)
     size, (projection, key_query) = label.shape[0], weights
     query = key_query @ tokens[:, shape.length]
     scores = jnp.sum(tokens * query[:, None], axis=0) / shape.length
@@ -115,7 +115,7 @@ def _loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, shape:
     return jnp.mean(jnp.sum((output - label) ** 2, axis=0))
 
 
-def _contexts(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Array]:
+def fresh_tokens(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Array]:
     """Token matrices Z (2D, N + 1, B), the query last, and its labels (D, B)."""
     size, (length, batch, noisy) = len(law.inputs), shape
     grid = (size, length + 1, batch)

@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 from iclab.study import Study
 
-_OURS = ("abrupt_drop", "staircase", "mode_staging")
+_OURS = ("abrupt_drop", "staircase", "mode_staging", "finite_context", "sgd_noise")
 
 
 class _Studies(Mapping[str, Study]):
