@@ -123,6 +123,14 @@ def test_two_seeds_have_no_standard_error_worth_the_name() -> None:
     assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(few).word == "open"
 
 
+@pytest.mark.parametrize(("start", "word"), [(1 / 3, "holds"), (0.3333, "does not hold")])
+def test_what_no_draw_has_touched_must_agree_to_rounding(start: float, word: str) -> None:
+    tree = replicated(0.0)
+    tree["theory/curve"].loss[0] = 1 / 3 + 1e-16
+    tree["simulation/curve"].loss[:, 0] = start
+    assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(tree).word == word
+
+
 def test_a_relative_distance_leaves_out_what_one_side_lacks() -> None:
     tree = xr.DataTree.from_dict(
         {

@@ -15,6 +15,8 @@ from iclab.agreement import SLACK, Verdict, fitted_order, rests_and_drops
 if TYPE_CHECKING:
     import xarray as xr
 
+ROUNDING = 1e-12  # relative, of numbers that seeds do not change
+
 
 @dataclass(frozen=True)
 class ExactInRate:
@@ -94,7 +96,8 @@ class WithinErrors:
     """The mean of a simulated variable over seeds against theory, in standard errors of that mean.
 
     Every entry of the variable counts; the largest distance decides. It is the yardstick of claims that are
-    exact: a bias of any size is found once there are seeds enough.
+    exact: a bias of any size is found once there are seeds enough. Entries that no draw has touched, as at the
+    start of training, have no sampling error and must agree to rounding.
     """
 
     theory: str  # path of a variable, "theory/group/variable"
@@ -106,8 +109,9 @@ class WithinErrors:
         """The largest distance in standard errors; open with fewer than three seeds."""
         simulated = _variable(result, self.simulation)
         count = simulated.sizes["seed"]
-        error = simulated.std("seed", ddof=1) / np.sqrt(count)
-        distance = abs(simulated.mean("seed") - _variable(result, self.theory)) / error
+        mean, theory = simulated.mean("seed"), _variable(result, self.theory)
+        error = np.hypot(simulated.std("seed", ddof=1) / np.sqrt(count), ROUNDING * abs(theory))
+        distance = abs(mean - theory) / error
         return Verdict(
             claim="exact within sampling error",
             meaning=self.meaning,

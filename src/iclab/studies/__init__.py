@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 
 from iclab.study import Study
 
-_OURS = ("abrupt_drop", "staircase", "mode_staging", "finite_context", "sgd_noise")
+_OURS = ("abrupt_drop", "staircase", "mode_staging", "finite_context", "sgd_noise", "phase_portrait")
 
 
 class _Studies(Mapping[str, Study]):
