@@ -6,7 +6,16 @@ from importlib.metadata import entry_points
 
 from iclab.study import Study
 
-_OURS = ("abrupt_drop", "staircase", "mode_staging", "finite_context", "sgd_noise", "phase_portrait")
+_OURS = (
+    "abrupt_drop",
+    "staircase",
+    "mode_staging",
+    "finite_context",
+    "sgd_noise",
+    "phase_portrait",
+    "conservation",
+    "alignment",
+)
 
 
 class _Studies(Mapping[str, Study]):
