@@ -6,7 +6,7 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from iclab.agreement import Verdict, fitted_order, rests_and_drops
-from iclab.claims import ExactInRate, Limit, LimitInSequences, Misses, Vanishes, Within, WithinErrors
+from iclab.claims import ExactInRate, Limit, LimitInSequences, Misses, RestsNearLevels, Vanishes, Within, WithinErrors
 
 TIME = np.geomspace(0.1, 1000, 400)
 
@@ -47,6 +47,12 @@ def test_a_drop_that_never_comes_is_not_a_number() -> None:
     rests, drops = rests_and_drops(TIME, staircase(TIME, scale=30), np.array([1.0, 0.5, 0.1]))
     assert np.isnan(drops[1])
     assert_allclose(rests[0], staircase(TIME, scale=30)[-1], rtol=1e-12)
+
+
+def test_levels_that_repeat_at_the_end_have_no_drop_between_them() -> None:
+    rests, drops = rests_and_drops(TIME, staircase(TIME), np.array([1.0, 0.5, 0.1, 0.1]))
+    assert_allclose(rests, [0.5, 0.1, np.nan], atol=1e-3)
+    assert_allclose(drops, [10, 100, np.nan], rtol=2e-3)
 
 
 def result_of(gap_of_rate: float, gap_of_size: float) -> xr.DataTree:
@@ -118,6 +124,20 @@ def test_a_bias_is_measured_in_standard_errors_of_the_mean(bias: float, word: st
     assert verdict.word == word
 
 
+def test_where_theory_knows_seeds_gaps_are_taken_seed_by_seed() -> None:
+    tree = replicated(0.7).to_dict()
+    shift = 10.0 * np.arange(25)[:, None]
+    known = {name: xr.Dataset({"loss": (("seed", "time"), np.broadcast_to(shift, (25, 3)))}) for name in "ab"}
+    paired = {
+        "/theory/curve": tree["/theory/curve"] + known["a"],
+        "/simulation/curve": tree["/simulation/curve"] + known["b"],
+    }
+    verdict = WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(
+        xr.DataTree.from_dict(paired)
+    )
+    assert_allclose(verdict.value, 3.5, rtol=1e-9)
+
+
 def test_two_seeds_have_no_standard_error_worth_the_name() -> None:
     few = replicated(0.0).isel(seed=slice(2))
     assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(few).word == "open"
@@ -159,6 +179,50 @@ def test_a_limit_measures_the_order_of_the_gap_along_its_size() -> None:
     )
     claim = Limit("theory/error/icl", "simulation/error/icl", "It is so.", along="dimension", order=1.0)
     assert_allclose(claim.verdict(tree).value, 1.0, rtol=1e-9)
+
+
+def by_rank(floors: tuple[float, float], shift: float) -> xr.DataTree:
+    """Curves of two ranks, the second of which makes one drop; sampled ones end at `floors` and drop later."""
+
+    def curves(ends: tuple[float, float], scale: float) -> np.ndarray:
+        single = 1 - (1 - ends[1]) * TIME**24 / (TIME**24 + (50 * scale) ** 24)
+        return np.stack([staircase(TIME, scale=scale, floor=ends[0]), single])
+
+    dims = {"time": TIME, "seed": [0], "rank": [1, 2]}
+    sampled = curves(floors, shift)[None, :, None]
+    return xr.DataTree.from_dict(
+        {
+            "theory/flow": xr.Dataset({"loss": (("seed", "rank", "time"), curves((0.1, 0.1), 1.0)[None])}, dims),
+            "theory/levels": xr.Dataset({"loss": (("rank", "plateau"), [[1.0, 0.5, 0.1], [1.0, 0.1, 0.1]])}),
+            "simulation/sequences": xr.Dataset(
+                {"loss": (("seed", "rank", "sequences", "time"), sampled)}, {**dims, "sequences": [1000]}
+            ),
+        }
+    )
+
+
+@pytest.mark.parametrize(("floors", "value"), [((0.101, 0.1), 0.01), ((0.1, 0.098), 0.02)])
+def test_the_farthest_rest_of_any_rank_decides_and_the_time_of_its_drop_does_not(
+    floors: tuple[float, float], value: float
+) -> None:
+    verdict = RestsNearLevels().verdict(by_rank(floors, shift=1.2))
+    assert_allclose(verdict.value, value, rtol=0.05)  # the tail of the last drop is still 1e-4 above its floor
+    assert dict(verdict.evidence)["rests compared"] == "3"
+    assert verdict.holds == (value < 0.015)
+
+
+def test_levels_that_the_flow_passes_without_rest_are_not_compared() -> None:
+    tree = by_rank((0.1, 0.1), shift=1.0).to_dict()
+    far = tree["/theory/levels"].assign(loss=tree["/theory/levels"].loss * [[1.0, 1.1, 1.0], [1.0] * 3])
+    verdict = RestsNearLevels().verdict(xr.DataTree.from_dict({**tree, "/theory/levels": far}))
+    assert dict(verdict.evidence)["rests compared"] == "2"
+
+
+def test_the_rate_claim_takes_the_worst_of_further_axes() -> None:
+    groups = result_of(1.0, 0.5).to_dict()
+    both = xr.concat([groups["/simulation/rates"] * 0 + groups["/theory/flow"], groups["/simulation/rates"]], "rank")
+    verdict = ExactInRate().verdict(xr.DataTree.from_dict({**groups, "/simulation/rates": both}))
+    assert_allclose(verdict.value, 1.0, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("power", "word"), [(1.0, "holds"), (0.5, "does not hold")])

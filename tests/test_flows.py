@@ -5,12 +5,13 @@ import time as clock
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import expm
 
 from iclab import MergedAttention, Regression, SeparateAttention
 from iclab.attention import aligned_separate, random_merged, random_separate
 from iclab.theory.dynamics import aligned_values, merged_flow, plateaus, separate_flow
 from iclab.theory.integration import integrate
-from iclab.theory.population import gradient, loss, moments, moments_from
+from iclab.theory.population import Moments, gradient, loss, moments, moments_from
 
 LAW = moments(Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31))
 
@@ -64,27 +65,38 @@ def test_two_heads_stop_at_the_second_plateau() -> None:
     assert_allclose(end, 0.377372163, atol=1e-8)
 
 
+def tilted_law(seed: int) -> Moments:
+    factors = np.random.default_rng(seed).standard_normal((2, 3, 3))
+    inputs, tasks = factors @ factors.transpose(0, 2, 1) / 3
+    return moments_from(inputs, 6, task_covariance=tasks, noise=0.1)
+
+
 @pytest.mark.parametrize("rank", [1, 3])
 def test_separate_flow_follows_minus_half_the_slope_of_the_loss(rank: int) -> None:
-    # A tiny step of the flow against central differences of the loss, in every weight.
-    factors = np.random.default_rng(5).standard_normal((2, 3, 3))
-    inputs, tasks = factors @ factors.transpose(0, 2, 1) / 3
-    law = moments_from(inputs, 6, task_covariance=tasks, noise=0.1)
     start = random_separate(3, 2, rank, scale=1.0, rng=np.random.default_rng(1))
-    check_slope(law, start, separate_flow)
+    check_slope(tilted_law(5), start, separate_flow, 0.0, (1.0, 1.0, 1.0))
 
 
 def test_merged_flow_follows_minus_half_the_slope_of_the_loss() -> None:
-    factors = np.random.default_rng(6).standard_normal((2, 3, 3))
-    inputs, tasks = factors @ factors.transpose(0, 2, 1) / 3
-    law = moments_from(inputs, 6, task_covariance=tasks, noise=0.1)
-    check_slope(law, random_merged(3, 2, scale=1.0, rng=np.random.default_rng(1)), merged_flow)
+    start = random_merged(3, 2, scale=1.0, rng=np.random.default_rng(1))
+    check_slope(tilted_law(6), start, merged_flow, 0.0, (1.0, 1.0))
 
 
-def check_slope(law, start, flow) -> None:
+def test_decay_pulls_and_time_constants_slow_each_factor_of_separate_attention() -> None:
+    start = random_separate(3, 2, 2, scale=1.0, rng=np.random.default_rng(1))
+    check_slope(tilted_law(5), start, separate_flow, 0.3, (2.0, 0.5, 3.0))
+
+
+def test_decay_pulls_and_time_constants_slow_each_factor_of_merged_attention() -> None:
+    start = random_merged(3, 2, scale=1.0, rng=np.random.default_rng(1))
+    check_slope(tilted_law(6), start, merged_flow, 0.3, (2.0, 0.5))
+
+
+def check_slope(law, start, flow, decay: float, time_constants: tuple[float, ...]) -> None:
+    """A tiny step of the flow against central differences of the loss, in every weight."""
     dt = 1e-8
-    after = flow(law, start, [dt], tolerance=1e-12).weights
-    for name in vars(start):
+    after = flow(law, start, [dt], decay=decay, time_constants=time_constants, tolerance=1e-12).weights
+    for name, constant in zip(vars(start), time_constants, strict=True):
         weight = getattr(start, name)
         moved = (getattr(after, name)[0] - weight) / dt
         for place in np.ndindex(weight.shape):
@@ -92,7 +104,8 @@ def check_slope(law, start, flow) -> None:
             step[place] = 1e-5
             sides = [type(start)(**(vars(start) | {name: weight + sign * step})).gamma() for sign in (1, -1)]
             slope = (loss(law, sides[0]) - loss(law, sides[1])) / 2e-5
-            assert_allclose(moved[place], -0.5 * slope, atol=2e-5)  # first order in dt
+            expected = (-0.5 * slope - decay * weight[place]) / constant
+            assert_allclose(moved[place], expected, atol=2e-5)  # first order in dt
 
 
 def test_separate_flow_with_one_direction_learns_rank_by_rank_in_a_rotated_frame() -> None:
@@ -189,6 +202,45 @@ def test_merged_flow_ends_at_the_minimum() -> None:
     assert_allclose(gradient(LAW, end.weights.gamma()[0]), 0, atol=1e-8)
 
 
+def test_weight_decay_rests_where_it_balances_the_force() -> None:
+    # Aligned heads: dv = g v² − h v⁵ − γ v, at rest on the largest root of g v − h v⁴ = γ.
+    g = np.array([0.16, 0.09, 0.04, 0.01])
+    h = g * (np.array([0.4, 0.3, 0.2, 0.1]) * 32 / 31 + 1 / 31)
+    end = separate_flow(LAW, aligned_separate(np.ones(4)), [3000.0], decay=0.004).weights.value[-1]
+    assert_allclose(g * end - h * end**4, 0.004, rtol=1e-7)
+
+
+def test_weight_decay_keeps_a_small_start_at_zero() -> None:
+    end = separate_flow(LAW, SEPARATE, [5000.0], decay=0.01)
+    assert_allclose(end.loss, 1.0, atol=1e-12)
+
+
+def test_equal_time_constants_only_stretch_time() -> None:
+    time = np.array([300.0, 410.0, 500.0])
+    slow = separate_flow(LAW, SEPARATE, 3 * time, time_constants=(3.0, 3.0, 3.0))
+    assert_allclose(slow.loss, separate_flow(LAW, SEPARATE, time).loss, atol=1e-7)
+
+
+def test_a_large_start_is_lazy() -> None:
+    # Heads in pairs of opposite value cancel, Γ(0) = 0. As the start grows the weights stay and the flow becomes
+    # that of its linearization, dΓ/dt = Σ v² F + ⟨U, F⟩ U. Weights move by 1/size² of themselves; to that order
+    # the two heads of a pair cancel, so the gap falls with the fourth power.
+    rng = np.random.default_rng(0)
+    half = random_merged(4, 6, scale=1.0, rng=rng)
+    value = np.concatenate([half.value, -half.value])
+    maps = np.concatenate([half.key_query, half.key_query])
+    flat = maps.reshape(12, -1)
+    force = -np.kron(LAW.second, LAW.input_covariance)
+    kernel = np.sum(value**2) * np.eye(16) + flat.T @ flat
+    time, gaps = np.array([0.02, 0.1, 0.5]), []
+    best = np.linalg.solve(force, -LAW.cross.ravel())
+    linear = np.array([best - expm(t * kernel @ force) @ best for t in time]).reshape(-1, 4, 4)
+    for size in (2.0, 4.0, 8.0):
+        flow = merged_flow(LAW, MergedAttention(size * value, size * maps), time / size**2)
+        gaps.append(np.max(np.abs(flow.loss - loss(LAW, linear))))
+    assert_allclose(np.diff(np.log2(gaps)), -4, atol=0.3)
+
+
 def test_the_published_rank_four_flow_takes_less_than_six_tenths_of_a_second() -> None:
     # D = 8, H = 9, N = 31, 20001 epochs of 2·0.02·31^(2/3) τ, from the published scale 5e-3·31^(1/3).
     law = moments(Regression(eigenvalues=tuple(np.arange(8, 0, -1) / 36)))
@@ -240,6 +292,19 @@ def test_a_separate_start_with_values_alone_never_moves() -> None:
     still = SeparateAttention(np.ones(2), np.zeros((2, 1, 4)), np.zeros((2, 1, 4)))
     with pytest.raises(ValueError, match="the flow never leaves"):
         separate_flow(LAW, still, [1.0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"decay": -0.1}, "decay must be finite and >= 0; got -0.1"),
+        ({"time_constants": (1.0, 1.0, 1.0)}, "time_constants must be 2 positive numbers, for value, key_query"),
+        ({"time_constants": (1.0, 0.0)}, "time_constants must be 2 positive numbers"),
+    ],
+)
+def test_a_pull_or_a_pace_that_makes_no_sense_is_refused(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        merged_flow(LAW, MERGED, [1.0], **arguments)
 
 
 def test_a_flow_that_explodes_says_how_far_it_came() -> None:

@@ -71,11 +71,11 @@ def rests_and_drops(
 
     A drop is the first time at which the loss is below the middle of two successive levels. The rest after it
     is the loss where |dL/d log t| is least before the next drop; after the last one, the last loss. Drops
-    that never come are NaN, and so are rests without a recorded point.
+    that never come are NaN, and so are rests without a recorded point. Levels may repeat at the end.
     """
     time, loss = time[time > 0], loss[time > 0]
-    middles = 0.5 * (levels[1:] + levels[:-1])
-    drops = np.array([_first_below(time, loss, middle) for middle in middles])
+    middles = np.where(levels[1:] < levels[:-1], 0.5 * (levels[1:] + levels[:-1]), np.nan)
+    drops = np.array([first_below(time, loss, middle) for middle in middles])
     slope = np.abs(np.gradient(loss, np.log(time)))
     rests = np.full(len(drops), np.nan)
     ends = np.append(drops[1:], np.nan)
@@ -86,7 +86,7 @@ def rests_and_drops(
     return rests, drops
 
 
-def _first_below(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], height: float) -> float:
+def first_below(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], height: float) -> float:
     """First time at which the loss passes below a height, linear between records; NaN if it never does."""
     below = np.flatnonzero(loss < height)
     if len(below) == 0:

@@ -62,6 +62,10 @@ class MergedAttention:
         """D, the number of entries of an input."""
         return np.shape(self.key_query)[-1]
 
+    def __getitem__(self, place: int) -> "MergedAttention":
+        """The layer at a place of the first leading axis, as at one time of a trajectory."""
+        return MergedAttention(np.asarray(self.value)[place], np.asarray(self.key_query)[place])
+
     def gamma(self) -> Float[Array, "*batch D D"]:
         """Γ = Σ v U. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
         _require_restricted(self.restricted)
@@ -119,6 +123,10 @@ class SeparateAttention:
     def dimension(self) -> int:
         """D, the number of entries of an input."""
         return np.shape(self.query)[-1]
+
+    def __getitem__(self, place: int) -> "SeparateAttention":
+        """The layer at a place of the first leading axis, as at one time of a trajectory."""
+        return SeparateAttention(*(np.asarray(part)[place] for part in (self.value, self.key, self.query)))
 
     def gamma(self) -> Float[Array, "*batch D D"]:
         """Γ = Σ v Kᵀ Q. Raises ValueError for an unrestricted layer, which acts through more than the summary."""

@@ -4,6 +4,7 @@ Exact claims say that a gap stays within sampling error, or vanishes with the st
 claims say that it vanishes along a named size.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ ROUNDING = 1e-12  # relative, of numbers that seeds do not change
 class ExactInRate:
     """Gradient descent at several rates against the flow from the same start on the same moments.
 
-    The gap is the largest |ΔL| over all recorded times, the middle one of the seeds.
+    The gap is the largest |ΔL| over all recorded times, and over all ranks or starts; the middle one of the seeds.
     """
 
     flow: str = "theory/flow"
@@ -32,7 +33,8 @@ class ExactInRate:
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in the rate at which the gap vanishes."""
         rates = result[self.descent].to_dataset()
-        gaps = np.abs(rates.loss - result[self.flow].to_dataset().loss).max("time").median("seed")
+        gaps = np.abs(rates.loss - result[self.flow].to_dataset().loss)
+        gaps = gaps.max([axis for axis in gaps.dims if axis not in ("rate", "seed")]).median("seed")
         return Verdict(
             claim="exact in the rate",
             meaning="Gradient descent becomes its gradient flow, from the same start on the same moments.",
@@ -63,18 +65,13 @@ class LimitInSequences:
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/P at which sampled curves approach theory: the smaller of the orders of two gaps."""
         flow, descent = result[self.flow].to_dataset(), result[self.descent].to_dataset()
-        levels = result[self.levels].to_dataset().loss
-        levels = levels.isel(seed=0).values if "seed" in levels.dims else levels.values
-        exact = [rests_and_drops(flow.time.values, curve, levels) for curve in flow.loss.values]
+        levels = _first_seed(result[self.levels].to_dataset().loss)
+        exact, sampled = _rests_and_drops(flow.loss, levels), _rests_and_drops(descent.loss, levels)
         sizes = descent.sequences.values
-        rests, shifts = [], []
-        for size in sizes:
-            curves = descent.loss.sel(sequences=size).values
-            sampled = [rests_and_drops(descent.time.values, curve, levels) for curve in curves]
-            rests.append(_middle([np.abs(one[0] - two[0]) for one, two in zip(sampled, exact, strict=True)]))
-            shifts.append(_middle([one[1] / two[1] - 1 for one, two in zip(sampled, exact, strict=True)]))
-        middle = np.abs(descent.loss - flow.loss).median("time").mean("seed").sel(sequences=sizes).values
-        orders = [fitted_order(1 / sizes, np.array(gaps)) for gaps in (rests, middle)]
+        rests = _along("sequences", np.median, abs(sampled[0] - exact[0]))
+        shifts = _along("sequences", np.median, sampled[1] / exact[1] - 1)
+        middle = _along("sequences", np.mean, abs(descent.loss - flow.loss).median("time"))
+        orders = [fitted_order(1 / sizes, gaps) for gaps in (rests, middle)]
         return Verdict(
             claim="limit in sequences",
             meaning="On many drawn sequences the curve rests and ends at the losses of population theory.",
@@ -109,9 +106,10 @@ class WithinErrors:
         """The largest distance in standard errors; open with fewer than three seeds."""
         simulated = _variable(result, self.simulation)
         count = simulated.sizes["seed"]
-        mean, theory = simulated.mean("seed"), _variable(result, self.theory)
-        error = np.hypot(simulated.std("seed", ddof=1) / np.sqrt(count), ROUNDING * abs(theory))
-        distance = abs(mean - theory) / error
+        theory = _variable(result, self.theory)
+        gap = simulated - theory  # seed by seed, where theory knows seeds
+        size = abs(theory).max("seed") if "seed" in theory.dims else abs(theory)
+        distance = abs(gap.mean("seed")) / np.hypot(gap.std("seed", ddof=1) / np.sqrt(count), ROUNDING * size)
         return Verdict(
             claim="exact within sampling error",
             meaning=self.meaning,
@@ -149,6 +147,29 @@ class Within:
                 ("median relative distance", f"{np.median(known):.2e}" if len(known) else "none"),
             ),
             at_most=True,
+        )
+
+
+@dataclass(frozen=True)
+class Share:
+    """A counted variable is as theory says in a share of the seeds."""
+
+    theory: str  # path of a variable, "theory/group/variable"
+    simulation: str
+    meaning: str
+    least: float = 2 / 3
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The share of seeds in which every entry of the variable is as predicted."""
+        same = _variable(result, self.simulation) == _variable(result, self.theory)
+        agreeing = same.all([axis for axis in same.dims if axis != "seed"])
+        return Verdict(
+            claim="as often as predicted",
+            meaning=self.meaning,
+            measure="share of the seeds",
+            value=float(agreeing.mean()),
+            yardstick=self.least,
+            evidence=(("seeds", f"{int(agreeing.sum())} of {agreeing.size}"),),
         )
 
 
@@ -228,10 +249,70 @@ class Misses:
         )
 
 
-def _middle(parts: list[Float[np.ndarray, "n"]]) -> float:
-    """Median of the numbers that are known; NaN if none is."""
-    known = np.concatenate(parts)[np.isfinite(np.concatenate(parts))]
-    return float(np.median(known)) if len(known) else float("nan")
+@dataclass(frozen=True)
+class RestsNearLevels:
+    """Curves on the largest training set rest at the levels of theory that the flow of the same start visits.
+
+    A level is visited where the flow rests within 1 % of it. For each visited level the middle one of the seeds
+    counts, and the farthest level decides.
+    """
+
+    levels: str = "theory/levels"
+    flow: str = "theory/flow"
+    descent: str = "simulation/sequences"
+    most: float = 0.015
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The largest relative distance of a rest from its level."""
+        flow, descent = result[self.flow].to_dataset(), result[self.descent].to_dataset().isel(sequences=-1)
+        levels = _first_seed(result[self.levels].to_dataset().loss)
+        after = levels.isel(plateau=slice(1, None)).rename(plateau="drop")
+        visited = abs(_rests_and_drops(flow.loss, levels)[0] / after - 1) <= 0.01
+        rests = _rests_and_drops(descent.loss, levels)[0].fillna(np.inf)  # a level that is never reached is far
+        distances = abs(rests / after - 1).where(visited)
+        kinds = distances.stack(kind=[axis for axis in distances.dims if axis != "seed"])
+        distance = _along("kind", np.median, kinds)
+        count = int(visited.sum())
+        return Verdict(
+            claim="rests at the levels",
+            meaning="On drawn sequences the curve rests at the levels of theory that the flow visits.",
+            measure="largest relative distance of a rest from its level",
+            value=float(np.nanmax(distance)) if count else float("nan"),
+            yardstick=self.most,
+            evidence=(
+                ("P", str(int(descent.sequences))),
+                ("rests compared", str(count)),
+                ("median distance", f"{np.nanmedian(distance):.2e}" if count else "none"),
+            ),
+            at_most=True,
+        )
+
+
+def _rests_and_drops(loss: "xr.DataArray", levels: "xr.DataArray") -> "tuple[xr.DataArray, xr.DataArray]":
+    """Rests and drops of every curve along time, with an axis `drop` in place of `time`."""
+    import xarray as xr
+
+    return xr.apply_ufunc(
+        rests_and_drops,
+        loss.time,
+        loss,
+        levels,
+        input_core_dims=[["time"], ["time"], ["plateau"]],
+        output_core_dims=[["drop"], ["drop"]],
+        vectorize=True,
+    )
+
+
+def _along(axis: str, summary: Callable[[np.ndarray], float], array: "xr.DataArray") -> Float[np.ndarray, "n"]:
+    """For each entry along an axis, a summary of the numbers that are known over all other axes; NaN if none is."""
+    rows = array.transpose(axis, ...).values.reshape(array.sizes[axis], -1)
+    known = [row[~np.isnan(row)] for row in rows]
+    return np.array([float(summary(row)) if len(row) else np.nan for row in known])
+
+
+def _first_seed(levels: "xr.DataArray") -> "xr.DataArray":
+    """Levels know no seed, but stand beside curves that do."""
+    return levels.isel(seed=0, drop=True) if "seed" in levels.dims else levels
 
 
 def _variable(result: "xr.DataTree", path: str) -> "xr.DataArray":

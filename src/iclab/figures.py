@@ -102,6 +102,16 @@ def seed_dots(axes: "Axes", x: Any, rows: Iterable, *, color: Any = COLORS[5], l
         )
 
 
+def mean_points(
+    axes: "Axes", x: Any, values: "xr.DataArray", *, color: str = COLORS[0], label: str | None = None
+) -> None:
+    """What simulation finds: means over seeds, with two standard errors where there are seeds for them."""
+    count = values.sizes["seed"]
+    error = 2 * values.std("seed", ddof=1) / np.sqrt(count) if count > 1 else None
+    style: dict[str, Any] = {"fmt": "o", "ms": 4, "color": color, "lw": 1, "zorder": 3}
+    axes.errorbar(x, values.mean("seed"), yerr=error, label=label, **style)
+
+
 def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = None) -> None:
     """Losses of plateaus: dotted lines across the panel."""
     for i, level in enumerate(np.asarray(levels)):

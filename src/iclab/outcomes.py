@@ -109,6 +109,194 @@ class Levels:
 
 
 @dataclass(frozen=True)
+class DropTime:
+    """When a curve has made half of its one drop."""
+
+    time: Float[np.ndarray, ""] | float = quantity("t½", unit="τ", words="time of the half drop")
+
+
+@dataclass(frozen=True)
+class DropBySequences:
+    """When curves on training sets of several sizes have made half of their one drop."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "sequences"] = quantity("t½", "sequences", unit="τ", words="time of the half drop")
+
+
+@dataclass(frozen=True)
+class LevelsByRank:
+    """Losses of the conspicuous plateaus of heads of several ranks; the last level repeats to fill the row."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    loss: Float[np.ndarray, "rank plateau"] = quantity(
+        "L(M_m)", "rank", "plateau", unit="label²", words="loss of a conspicuous plateau"
+    )
+
+
+@dataclass(frozen=True)
+class LossByRank:
+    """Mean squared error along training, for heads of several ranks."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rank time"] = quantity("L", "rank", "time", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class LossByRankAndRate:
+    """Mean squared error along gradient descent at several step sizes, for heads of several ranks."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rank rate time"] = quantity(
+        "L", "rank", "rate", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByRankAndSequences:
+    """Mean squared error on training sets of several sizes, for heads of several ranks."""
+
+    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "rank sequences time"] = quantity(
+        "L", "rank", "sequences", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByInitial:
+    """Mean squared error along training, from starts of several sizes."""
+
+    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "initial time"] = quantity(
+        "L", "initial", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByInitialAndRate:
+    """Mean squared error along gradient descent at several step sizes, from starts of several sizes."""
+
+    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "initial rate time"] = quantity(
+        "L", "initial", "rate", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByInitialAndSequences:
+    """Mean squared error on training sets of several sizes, from starts of several sizes."""
+
+    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "initial sequences time"] = quantity(
+        "L", "initial", "sequences", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByLength:
+    """Mean squared error of one layer on contexts of several lengths."""
+
+    context_length: Int[np.ndarray, "context_length"] = quantity("N", "context_length", words="labelled examples")
+    loss: Float[np.ndarray, "context_length"] = quantity(
+        "L", "context_length", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByNoise:
+    """Mean squared error of one layer on contexts with several variances of the label noise."""
+
+    noise: Float[np.ndarray, "noise"] = quantity("ρ", "noise", unit="label²", words="variance of the label noise")
+    loss: Float[np.ndarray, "noise"] = quantity("L", "noise", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class LossByTilt:
+    """Mean squared error of one layer where a covariance is a power of the trained input covariance."""
+
+    tilt: Float[np.ndarray, "tilt"] = quantity("p", "tilt", words="power of the input eigenvalues")
+    loss: Float[np.ndarray, "tilt"] = quantity("L", "tilt", unit="label²", words="mean squared error")
+
+
+@dataclass(frozen=True)
+class DropTimes:
+    """When a staircase drops, each time as half of the drop is made."""
+
+    time: Float[np.ndarray, "drop"] = quantity("t_m", "drop", unit="τ", words="time of a half drop")
+
+
+@dataclass(frozen=True)
+class DropTimesBySequences:
+    """When staircases on training sets of several sizes drop."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "sequences drop"] = quantity(
+        "t_m", "sequences", "drop", unit="τ", words="time of a half drop"
+    )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a layer answers to given queries, at each plateau of its training."""
+
+    answer: Float[np.ndarray, "plateau query"] = quantity("ŷ", "plateau", "query", unit="label", words="answer")
+
+
+@dataclass(frozen=True)
+class AnswersBySequences:
+    """What layers trained on several numbers of sequences answer to given queries, at each plateau."""
+
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    answer: Float[np.ndarray, "sequences plateau query"] = quantity(
+        "ŷ", "sequences", "plateau", "query", unit="label", words="answer"
+    )
+
+
+@dataclass(frozen=True)
+class LossByFraction:
+    """Mean squared error along training on mixtures with several fractions of fresh tasks."""
+
+    fraction: Float[np.ndarray, "fraction"] = quantity(
+        "p", "fraction", words="fraction of sequences with fresh tasks"
+    )
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "fraction time"] = quantity(
+        "L", "fraction", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class LossByFractionAndSequences:
+    """Mean squared error along training on drawn mixtures of several sizes."""
+
+    fraction: Float[np.ndarray, "fraction"] = quantity(
+        "p", "fraction", words="fraction of sequences with fresh tasks"
+    )
+    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "fraction sequences time"] = quantity(
+        "L", "fraction", "sequences", "time", unit="label²", words="mean squared error"
+    )
+
+
+@dataclass(frozen=True)
+class DropCounts:
+    """How often the loss of each kind of attention drops between stages."""
+
+    merged: int = quantity("n", words="drops with merged key and query")
+    separate: int = quantity("n", words="drops with separate key and query")
+
+
+@dataclass(frozen=True)
 class ModeCurves:
     """A transformer of two diagonal factors along training, mode by mode, in the eigenbasis of the inputs."""
 

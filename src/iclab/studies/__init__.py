@@ -9,11 +9,19 @@ from iclab.study import Study
 _OURS = (
     "abrupt_drop",
     "staircase",
+    "white_drop",
+    "rank_staircase",
+    "initial_scale",
+    "context_lengths",
+    "drop_times",
+    "principal_components",
+    "in_weight",
+    "softmax_dynamics",
     "mode_staging",
     "finite_context",
     "sgd_noise",
-    "phase_portrait",
     "conservation",
+    "phase_portrait",
     "alignment",
 )
 

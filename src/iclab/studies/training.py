@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from iclab import figures
+from iclab.agreement import first_below
 from iclab.attention import MergedAttention, SeparateAttention
 from iclab.numerics import require_positive, whole_number
 from iclab.outcomes import LossByRate, LossBySequences, Trajectory
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.axes import Axes
 
+    from iclab.simulation.statistics import Statistics
     from iclab.theory.population import Moments
 
 FINER = np.array([1, 3, 10])  # by which the step of gradient descent is divided to see its order
@@ -47,35 +49,76 @@ def marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.round(np.concatenate([even, early])).astype(int))
 
 
+def log_marks(steps: int) -> Int[np.ndarray, "record"]:
+    """Steps at which losses are recorded: the start, then spaced by equal ratios."""
+    return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, 300)])).astype(int))
+
+
 def by_rate(moments: "Moments", start: MergedAttention | SeparateAttention, *, rate: float, steps: int) -> LossByRate:
     """Gradient descent on the population moments themselves, at the rate and at finer ones, to the same time."""
+    recorded = marks(steps)
+    curves = [on_population(moments, start, rate=rate / finer, steps=finer * recorded).loss for finer in FINER]
+    return LossByRate(rate / FINER, rate * recorded, np.stack(curves))
+
+
+def on_population(
+    moments: "Moments",
+    start: MergedAttention | SeparateAttention,
+    *,
+    rate: float,
+    steps: Int[np.ndarray, "record"],
+) -> Trajectory:
+    """Gradient descent of a restricted layer on the population moments."""
     from iclab.simulation import descent
     from iclab.simulation.statistics import Statistics
 
     population = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
-    curves = [
-        descent.on_statistics(population, start, rate=rate / finer, steps=finer * marks(steps)).loss
-        for finer in FINER
-    ]
-    return LossByRate(rate / FINER, rate * marks(steps), np.stack(curves))
+    return descent.on_statistics(population, start, rate=rate, steps=steps)
 
 
 def on_sequences(
-    case: TrainingCase, start: MergedAttention | SeparateAttention, *, key: "PRNGKeyArray"
+    case: TrainingCase,
+    start: MergedAttention | SeparateAttention,
+    *,
+    key: "PRNGKeyArray",
+    steps: Int[np.ndarray, "record"] | None = None,
 ) -> Trajectory:
     """Gradient descent on drawn training sets of each size, all weights that reach the prediction free.
 
-    The sizes are the leading axis of the trajectory.
+    The sizes are the leading axis of the trajectory. Recorded at `steps`, or at the marks of the case.
     """
+    return on_drawn(case, drawn_statistics(case, start, key=key), start, steps=steps)
+
+
+def drawn_statistics(
+    case: TrainingCase, start: MergedAttention | SeparateAttention, *, key: "PRNGKeyArray"
+) -> "Statistics":
+    """Statistics of drawn training sets of each size, for training with all weights free."""
     import jax
 
-    from iclab.simulation import contexts, descent
+    from iclab.simulation import contexts
     from iclab.simulation.statistics import stack, statistics
 
-    free = start.unrestricted()
     drawn = (contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)) for size in case.sequences)
-    data = stack([statistics(sample, free) for sample in drawn])
-    return descent.on_statistics(data, free, rate=case.rate, steps=marks(case.steps))
+    return stack([statistics(sample, start.unrestricted()) for sample in drawn])
+
+
+def on_drawn(
+    case: TrainingCase,
+    data: "Statistics",
+    start: MergedAttention | SeparateAttention,
+    *,
+    steps: Int[np.ndarray, "record"] | None = None,
+) -> Trajectory:
+    """Gradient descent on statistics of drawn training sets, their sizes the leading axis of the trajectory.
+
+    Recorded at `steps`, or at the marks of the case.
+    """
+    from iclab.simulation import descent
+
+    return descent.on_statistics(
+        data, start.unrestricted(), rate=case.rate, steps=marks(case.steps) if steps is None else steps
+    )
 
 
 def by_sequences(case: TrainingCase, trained: Trajectory) -> LossBySequences:
@@ -83,11 +126,41 @@ def by_sequences(case: TrainingCase, trained: Trajectory) -> LossBySequences:
     return LossBySequences(np.array(case.sequences), trained.time, trained.loss)
 
 
-def loss_panel(axes: "Axes", result: "xr.DataTree", *, title: str, epoch: float) -> None:
-    """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs."""
-    flow, levels = result["theory/flow"].to_dataset(), result["theory/levels"].to_dataset().loss
+def half_drop(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:
+    """Time at which a curve has fallen half-way from its first to its last loss."""
+    return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
+
+
+def test_panel(axes: "Axes", result: "xr.DataTree", name: str, axis: str, *, label: str) -> None:
+    """Loss of one layer along one kind of test: theory, and means over seeds with their standard errors."""
+    exact = result[f"theory/{name}"].to_dataset()
+    figures.theory_line(axes, exact[axis], first_seed(exact.loss), label="this layer, theory")
+    if "simulation" in result.children:
+        tested = result[f"simulation/{name}"].to_dataset().loss
+        figures.mean_points(axes, tested[axis], tested, label="drawn contexts")
+    axes.set(xlabel=label, ylabel="test loss")
+
+
+def first_seed(array: "xr.DataArray") -> "xr.DataArray":
+    """What the first seed found, where seeds matter."""
+    return array.isel(seed=0, drop=True) if "seed" in array.dims else array
+
+
+def loss_panel(
+    axes: "Axes",
+    result: "xr.DataTree",
+    *,
+    title: str,
+    epoch: float,
+    exact: tuple[str, str] = ("theory/flow", "gradient flow of the population loss"),
+) -> None:
+    """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs.
+
+    `exact` is the group that holds the curve of theory, and its label.
+    """
+    flow, levels = result[exact[0]].to_dataset(), result["theory/levels"].to_dataset().loss
     figures.level_lines(axes, np.atleast_2d(levels.values)[0], label="plateaus of theory")
-    figures.theory_line(axes, flow.time, flow.loss.values[0], label="gradient flow of the population loss")
+    figures.theory_line(axes, flow.time, flow.loss.values[0], label=exact[1])
     for curve in flow.loss.values[1:]:
         figures.theory_line(axes, flow.time, curve)
     if "simulation" in result.children:

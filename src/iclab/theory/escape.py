@@ -113,9 +113,8 @@ def _after(heads: _Heads, force: Float[Array, "mode"], wait: float) -> _Heads:
 def _turned(heads: _Heads, growing: Float[Array, "mode"], mode: int, force: Float[Array, "mode"]) -> _Heads:
     """The heads in directions of which `mode` is the one learned, where others have the same force."""
     block = np.flatnonzero(np.abs(force - force[mode]) <= 1e-9 * force[mode])
-    mirror = growing[block] / np.linalg.norm(growing[block]) - (
-        block == mode
-    )  # reflects the mode to what was learned
+    learned = growing[block] / np.linalg.norm(growing[block])
+    mirror = learned - (block == mode)  # the reflection along it takes the mode to what was learned
     turned = []
     for part in (heads.sum, heads.difference):
         within = part[:, block]
@@ -141,5 +140,9 @@ def _small_heads(moments: Moments, modes: CommutingModes, start: SeparateAttenti
     require(
         bool(np.all(np.isfinite(value)) and np.all(np.isfinite(key)) and np.all(np.isfinite(query))),
         "start must be finite; got NaN or infinity.",
+    )
+    require(
+        bool(np.any(value) or np.any(key) or np.any(query)),
+        "start must not be zero; the flow never leaves zero weights. Draw small random weights.",
     )
     return _Heads(value, key + query, key - query)

@@ -11,14 +11,13 @@ from dataclasses import fields
 import numpy as np
 from jaxtyping import Float
 
-from iclab.attention import MergedAttention, SeparateAttention
+from iclab.attention import Layer, MergedAttention, SeparateAttention
 from iclab.numerics import require
 from iclab.outcomes import Trajectory
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss
 
 Array = np.ndarray
-Attention = MergedAttention | SeparateAttention
 
 
 def merged_flow(
@@ -98,7 +97,7 @@ def _force(moments: Moments, gamma: Float[Array, "D D"]) -> Float[Array, "D D"]:
 def _flow(
     moments: Moments,
     slope: Callable[[Array], Array],
-    kind: type[Attention],
+    kind: type[Layer],
     parts: tuple[Array, ...],
     time: Float[Array, "time"],
     decay: float,
@@ -128,7 +127,7 @@ def _flow(
     return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
 
 
-def _parts(moments: Moments, start: Attention, kind: type[Attention]) -> tuple[Array, ...]:
+def _parts(moments: Moments, start: Layer, kind: type[Layer]) -> tuple[Array, ...]:
     """Arrays of a checked start, value first."""
     require(isinstance(start, kind), f"start must be a {kind.__name__}; got {type(start).__name__}.")
     require(
@@ -146,7 +145,7 @@ def _parts(moments: Moments, start: Attention, kind: type[Attention]) -> tuple[A
     return parts
 
 
-def _paces(kind: type[Attention], time_constants: Sequence[float]) -> Float[Array, "part"]:
+def _paces(kind: type[Layer], time_constants: Sequence[float]) -> Float[Array, "part"]:
     names = [entry.name for entry in fields(kind)]
     constants = np.asarray(time_constants, dtype=float)
     require(

@@ -1,0 +1,27 @@
+"""What a layer of linear attention answers on given contexts."""
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.attention import Layer
+from iclab.simulation.contexts import Contexts
+from iclab.simulation.loop import require_dimension
+
+Array = np.ndarray
+
+
+def predict(contexts: Contexts, layer: Layer) -> Float[Array, "*batch P"]:
+    """The answer to the query of each context, Σ aᵀ M B x_q over the heads; leading axes of the layer come first.
+
+    Raises ValueError for a layer of another dimension.
+    """
+    require_dimension(layer, contexts.dimension, "contexts")
+    value, *rest = (np.asarray(part, dtype=float) for part in vars(layer).values())
+    tokens = contexts.tokens
+    values, keys = (tokens[..., -1:], tokens[..., :-1]) if layer.restricted else (tokens, tokens)
+    value = value[..., None] if layer.restricted else value
+    shape = "...ha,...hbc->...abc" if len(rest) == 1 else "...ha,...hrb,...hrc->...abc"
+    acting = np.einsum(shape, value, *rest, optimize=True)
+    seen = values.transpose(0, 2, 1) @ keys / contexts.divisor[:, None, None]
+    cubic = (seen[..., None] * contexts.query[:, None, None, :]).reshape(len(tokens), -1)
+    return acting.reshape(*acting.shape[:-3], cubic.shape[1]) @ cubic.T
