@@ -10,6 +10,7 @@ from iclab.numerics import require
 from iclab.problem import checked_lengths
 
 Array = np.ndarray
+PRECISION = 1e-10  # relative, of a step of the solver behind every flow of modes
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,16 @@ def checked_time(time: ArrayLike) -> Float[Array, "time"]:
     )
     require(bool(np.all(np.diff(times) >= 0)), "time must not fall from one entry to the next. Sort it.")
     return times
+
+
+def start_floor(size: Float[Array, "n"]) -> Float[Array, "n"]:
+    """Below which entries count as absolute numbers for the solver: a thousandth of the start, where there is one.
+
+    So that escapes from tiny starts are as sharp as from large ones.
+
+    Source: no formula; sets the solver behind every flow of modes.
+    """
+    return 1e-3 * np.where(size > 0, size, np.max(size) or 1.0)
 
 
 def _variances(name: str, values: ArrayLike) -> Float[Array, "mode"]:

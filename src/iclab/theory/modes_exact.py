@@ -4,16 +4,14 @@ L = Σ m (s − 2 a s² + (1 + 1/N) a² s³) + D noise + (1/N) (Σ r p²)(Σ s²
 term couples the modes; the paper's law replaces it by a sum over modes, which holds where p is the same in all.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
-from scipy.integrate import solve_ivp
 
 from iclab.numerics import require
 from iclab.outcomes import ModeCurves
-from iclab.theory.diagonal_tasks import DiagonalTasks, checked_time, diagonal_tasks, mode_start
+from iclab.theory.diagonal_tasks import PRECISION, DiagonalTasks, checked_time, diagonal_tasks, mode_start, start_floor
+from iclab.theory.integration import integrate
 
 Array = np.ndarray
 Moments2 = Float[Array, "mode"] | None
@@ -82,7 +80,8 @@ def exact_flow(
         lambda weights: np.concatenate(_descent(model, *np.split(weights, 2))),
         np.concatenate([p, q]),
         time,
-        scale=np.tile(np.maximum(np.abs(p), np.abs(q)), 2),
+        tolerance=PRECISION,
+        floor=start_floor(np.tile(np.maximum(np.abs(p), np.abs(q)), 2)),
     )
     return _curves(model, time, *np.split(path, 2, axis=1))
 
@@ -208,35 +207,6 @@ def balance_drift(
     drive, drag = _weighted_squares(model, p, q)
     weighted = (model.eigenvalues * q) ** 2 * drive[..., None] - model.label_variances * p**2 * drag[..., None]
     return 2 / model.context_length * weighted
-
-
-def integrate(
-    velocity: Callable[[Float[Array, "n"]], Float[Array, "n"]],
-    start: Float[Array, "n"],
-    time: Float[Array, "time"],
-    *,
-    scale: Float[Array, "n"],
-) -> Float[Array, "time n"]:
-    """Path of weights under `velocity` from `start` at rising times from 0.
-
-    LSODA, since eigenvalues that differ by 100 make rates that differ by 10⁴. Errors: relative 1e-10, absolute
-    1e-13 of `scale`, the size of the start, so that escapes from tiny starts are sharp.
-
-    Source: no formula; the solver behind every flow of modes.
-    """
-    floor = np.where(scale > 0, scale, np.max(scale) or 1.0)
-    path = solve_ivp(
-        lambda _, weights: velocity(weights),
-        (0.0, time[-1] or 1.0),
-        start,
-        method="LSODA",
-        t_eval=time,
-        rtol=1e-10,
-        atol=1e-13 * floor,
-    )
-    if not path.success:
-        raise ArithmeticError(f"the flow was not solved to time {time[-1]!s}: {path.message} Use a smaller start.")
-    return path.y.T
 
 
 def _weighted_squares(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from iclab.numerics import require
 from iclab.outcomes import SingleHeadCurves
-from iclab.theory.diagonal_tasks import checked_time, diagonal_tasks, mode_start
-from iclab.theory.modes_exact import integrate
+from iclab.theory.diagonal_tasks import PRECISION, checked_time, diagonal_tasks, mode_start, start_floor
+from iclab.theory.integration import integrate
 
 Array = np.ndarray
 
@@ -73,7 +73,8 @@ def head_flow(
         return np.concatenate([[matrix @ push], value * push])
 
     joined = np.concatenate([[start[0]], matrix])
-    path = integrate(velocity, joined, time, scale=np.full(joined.size, np.max(np.abs(joined))))
+    floor = start_floor(np.full(joined.size, np.max(np.abs(joined))))
+    path = integrate(velocity, joined, time, tolerance=PRECISION, floor=floor)
     value, key_query = path[:, 0], path[:, 1:]
     loss = head_loss(value, key_query, eigenvalues, context_length, noise=noise)
     return SingleHeadCurves(time, value, key_query, value[:, None] * key_query, loss)

@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from iclab.numerics import require
 from iclab.outcomes import MatrixCurves
-from iclab.theory.diagonal_tasks import DiagonalTasks, checked_time, diagonal_tasks
-from iclab.theory.modes_exact import integrate
+from iclab.theory.diagonal_tasks import PRECISION, DiagonalTasks, checked_time, diagonal_tasks, start_floor
+from iclab.theory.integration import integrate
 
 Array = np.ndarray
 
@@ -77,7 +77,8 @@ def matrix_flow(
         lambda weights: np.ravel(_descent(model, *weights.reshape(shape)[0])),
         np.ravel([p, q]),
         time,
-        scale=np.full(2 * p.size, max(np.max(np.abs(p)), np.max(np.abs(q)))),
+        tolerance=PRECISION,
+        floor=start_floor(np.full(2 * p.size, max(np.max(np.abs(p)), np.max(np.abs(q))))),
     )
     p, q = np.moveaxis(path.reshape(shape), 1, 0)
     return MatrixCurves(time, p, q, **MatrixCurves.readings(p, q), loss=_loss(model, p, q))
