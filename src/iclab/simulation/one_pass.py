@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.numerics import require
+from iclab.numerics import require, require_positive
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -42,7 +42,7 @@ def descend(
 
     Raises ValueError, naming the field, for a rate, batch or steps out of range, `every` that does not divide them.
     """
-    require(bool(np.isfinite(rate)) and rate > 0, f"rate must be positive and finite; got {rate!r}.")
+    require_positive("rate", rate)
     require(batch >= 1 and batch == int(batch), f"batch must be a whole number >= 1; got {batch!r}.")
     require(steps >= 0, f"steps must be >= 0; got {steps!r}.")
     require(

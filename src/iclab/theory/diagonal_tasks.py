@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import require
+from iclab.numerics import increasing_grid, require
 from iclab.problem import checked_lengths
 
 Array = np.ndarray
@@ -67,7 +67,7 @@ def diagonal_tasks(
 def mode_start(start: tuple[ArrayLike, ArrayLike], modes: int) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
     """(p₀, q₀) with one number per mode, from scalars or lists. Raises ValueError where they do not fit.
 
-    Source: no formula; reads the starts of every law of modes.
+    Source: no formula; conventions of docs/derivations/modes.
     """
     require(len(start) == 2, f"start must be a pair (p0, q0); got {len(start)} entries.")
     parts = [np.asarray(part, dtype=float) for part in start]
@@ -82,17 +82,11 @@ def mode_start(start: tuple[ArrayLike, ArrayLike], modes: int) -> tuple[Float[Ar
 
 
 def checked_time(time: ArrayLike) -> Float[Array, "time"]:
-    """Times in rising order as an array. Raises ValueError for negative, falling or infinite ones.
+    """Increasing times as an array. Raises ValueError for negative, repeated, falling or infinite ones.
 
-    Source: no formula; reads the times of every law of modes.
+    Source: no formula; conventions of docs/derivations/modes.
     """
-    times = np.atleast_1d(np.asarray(time, dtype=float))
-    require(
-        times.ndim == 1 and len(times) > 0 and bool(np.all(np.isfinite(times))) and times[0] >= 0,
-        "time must be a list of finite times >= 0; got one that is empty, negative or not finite.",
-    )
-    require(bool(np.all(np.diff(times) >= 0)), "time must not fall from one entry to the next. Sort it.")
-    return times
+    return increasing_grid("time", np.atleast_1d(np.asarray(time, dtype=float)))
 
 
 def start_floor(size: Float[Array, "n"]) -> Float[Array, "n"]:
@@ -100,7 +94,7 @@ def start_floor(size: Float[Array, "n"]) -> Float[Array, "n"]:
 
     So that escapes from tiny starts are as sharp as from large ones.
 
-    Source: no formula; sets the solver behind every flow of modes.
+    Source: no formula; for the flows of docs/derivations/modes.
     """
     return 1e-3 * np.where(size > 0, size, np.max(size) or 1.0)
 

@@ -8,9 +8,16 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import require
+from iclab.numerics import require, require_positive
 from iclab.outcomes import ModeCurves
-from iclab.theory.diagonal_tasks import PRECISION, DiagonalTasks, checked_time, diagonal_tasks, mode_start, start_floor
+from iclab.theory.diagonal_tasks import (
+    PRECISION,
+    DiagonalTasks,
+    checked_time,
+    diagonal_tasks,
+    mode_start,
+    start_floor,
+)
 from iclab.theory.integration import integrate
 
 Array = np.ndarray
@@ -105,7 +112,7 @@ def exact_descent(
     Source: derived in docs/derivations/modes.
     """
     model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    require(bool(np.isfinite(rate)) and rate > 0, f"rate must be positive and finite; got {rate!r}.")
+    require_positive("rate", rate)
     require(steps >= 0, f"steps must be >= 0; got {steps!r}.")
     path = np.empty((steps + 1, 2, model.modes))
     path[0] = mode_start(start, model.modes)

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import require, require_positive
 from iclab.problem import checked_lengths
 from iclab.theory.population import Moments, moments_from
 
@@ -72,7 +72,7 @@ class Cost:
 def dense_cost(dimension: int, steps: int) -> Cost:
     """Cost of dense second moments of Γ: 16 arrays of D⁴ numbers, D⁶ multiplications a step.
 
-    Source: no formula; measured.
+    Source: no formula; measured for docs/derivations/sgd.
     """
     return Cost(8 * COPIES * dimension**4, (steps + 1) * (4e-4 + 2.5e-10 * dimension**6))
 
@@ -80,7 +80,7 @@ def dense_cost(dimension: int, steps: int) -> Cost:
 def diagonal_cost(dimension: int, steps: int) -> Cost:
     """Cost of expected_loss(): 16 arrays of D² numbers, D³ multiplications a step.
 
-    Source: no formula; measured.
+    Source: no formula; measured for docs/derivations/sgd.
     """
     return Cost(8 * COPIES * dimension**2, (steps + 1) * (5e-5 + 3e-10 * dimension**3))
 
@@ -148,9 +148,9 @@ def gradient_second(
 def checked_batch(rate: float, batch: float) -> float:
     """1/B. Raises ValueError for a rate that is not positive and finite or a batch that is no whole number >= 1.
 
-    Source: no formula; reads the settings of every law of SGD.
+    Source: no formula; conventions of docs/derivations/sgd.
     """
-    require(bool(np.isfinite(rate)) and rate > 0, f"rate must be positive and finite; got {rate!r}.")
+    require_positive("rate", rate)
     require(
         batch >= 1 and (batch == np.inf or batch == int(batch)),
         f"batch must be a whole number >= 1, or inf for descent on the population; got {batch!r}.",
