@@ -271,3 +271,11 @@ def test_modes_without_inputs_or_start_stay() -> None:
 def test_impossible_exact_modes_are_refused_by_name(call, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_flow_that_cannot_be_solved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iclab.theory.integration.EVALUATIONS", 50)
+    with pytest.raises(
+        ArithmeticError, match=r"took 50 evaluations to time .* of 1e\+08: its rates are too far apart"
+    ):
+        modes.exact_flow([1e3, 1e-3], 8, start=(0.1, 0.1), time=[1e8])

@@ -80,18 +80,19 @@ def mode_start(start: tuple[ArrayLike, ArrayLike], modes: int) -> tuple[Float[Ar
     return p, q
 
 
-def checked_time(time: ArrayLike) -> Float[Array, "time"]:
-    """Times in rising order as an array. Raises ValueError for negative, falling or infinite ones.
+def checked_mode(
+    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
+    """Start (p, q), limit and time constant of single modes as arrays. Raises ValueError where they are impossible.
 
-    Source: no formula; reads the times of every law of modes.
+    Source: no formula; reads the arguments of every law of one mode.
     """
-    times = np.atleast_1d(np.asarray(time, dtype=float))
-    require(
-        times.ndim == 1 and len(times) > 0 and bool(np.all(np.isfinite(times))) and times[0] >= 0,
-        "time must be a list of finite times >= 0; got one that is empty, negative or not finite.",
-    )
-    require(bool(np.all(np.diff(times) >= 0)), "time must not fall from one entry to the next. Sort it.")
-    return times
+    p, q = (np.asarray(part, dtype=float) for part in start)
+    limit, tau = np.asarray(limit, dtype=float), np.asarray(time_constant, dtype=float)
+    require(bool(np.all(np.isfinite(p)) and np.all(np.isfinite(q))), "start must be finite; got NaN or infinity.")
+    require(bool(np.all((limit > 0) & np.isfinite(limit))), f"limit must be positive and finite; got {limit!s}.")
+    require(bool(np.all(tau > 0)), f"time_constant must be positive; got {tau!s}. inf never moves.")
+    return p, q, limit, tau
 
 
 def _variances(name: str, values: ArrayLike) -> Float[Array, "mode"]:

@@ -4,19 +4,16 @@ L = Σ m (s − 2 a s² + (1 + 1/N) a² s³) + D noise + (1/N) (Σ r p²)(Σ s²
 term couples the modes; the paper's law replaces it by a sum over modes, which holds where p is the same in all.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
-from scipy.integrate import solve_ivp
 
 from iclab.numerics import require
 from iclab.outcomes import ModeCurves
-from iclab.theory.diagonal_tasks import DiagonalTasks, checked_time, diagonal_tasks, mode_start
+from iclab.theory.diagonal_tasks import DiagonalTasks, diagonal_tasks, mode_start
+from iclab.theory.integration import checked_time, integrate
 
 Array = np.ndarray
-Moments2 = Float[Array, "mode"] | None
 
 
 def exact_loss(
@@ -26,7 +23,7 @@ def exact_loss(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> Float[Array, "*batch"]:
     """Mean squared error of diagonal weights p, q, summed over outputs; the query's labels carry the noise too.
 
@@ -45,7 +42,7 @@ def exact_gradient(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> tuple[Float[Array, "*batch mode"], Float[Array, "*batch mode"]]:
     """(∂L/∂p, ∂L/∂q) of exact_loss(). The flow follows −½ of it.
 
@@ -63,7 +60,7 @@ def exact_flow(
     start: tuple[ArrayLike, ArrayLike],
     time: Float[Array, "time"],
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> ModeCurves:
     """Mode curves of the exact gradient flow −½∇L at finite N: the modes compete through a shared term.
 
@@ -95,7 +92,7 @@ def exact_descent(
     rate: float,
     steps: int,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> ModeCurves:
     """Mode curves of gradient descent on the exact population loss, at steps 0 … steps; time = rate × step.
 
@@ -123,7 +120,7 @@ def exact_fixed_point(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> Float[Array, "mode"]:
     """Strengths p q at the minimum of the exact loss; 0 for modes that are switched off.
 
@@ -155,7 +152,7 @@ def exact_product_loss(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> Float[Array, "*batch"]:
     """Least exact loss of modes of given strengths, over all ways to split them into p and q.
 
@@ -175,7 +172,7 @@ def exact_least_loss(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> float:
     """Exact mean squared error that training ends at.
 
@@ -195,7 +192,7 @@ def balance_drift(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> Float[Array, "*batch mode"]:
     """d(p² − q²)/dt of each mode under the exact flow, (2/N)(s² q² Σ r p² − r p² Σ s² q²): sums to zero.
 
@@ -208,35 +205,6 @@ def balance_drift(
     drive, drag = _weighted_squares(model, p, q)
     weighted = (model.eigenvalues * q) ** 2 * drive[..., None] - model.label_variances * p**2 * drag[..., None]
     return 2 / model.context_length * weighted
-
-
-def integrate(
-    velocity: Callable[[Float[Array, "n"]], Float[Array, "n"]],
-    start: Float[Array, "n"],
-    time: Float[Array, "time"],
-    *,
-    scale: Float[Array, "n"],
-) -> Float[Array, "time n"]:
-    """Path of weights under `velocity` from `start` at rising times from 0.
-
-    LSODA, since eigenvalues that differ by 100 make rates that differ by 10⁴. Errors: relative 1e-10, absolute
-    1e-13 of `scale`, the size of the start, so that escapes from tiny starts are sharp.
-
-    Source: no formula; the solver behind every flow of modes.
-    """
-    floor = np.where(scale > 0, scale, np.max(scale) or 1.0)
-    path = solve_ivp(
-        lambda _, weights: velocity(weights),
-        (0.0, time[-1] or 1.0),
-        start,
-        method="LSODA",
-        t_eval=time,
-        rtol=1e-10,
-        atol=1e-13 * floor,
-    )
-    if not path.success:
-        raise ArithmeticError(f"the flow was not solved to time {time[-1]!s}: {path.message} Use a smaller start.")
-    return path.y.T
 
 
 def _weighted_squares(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:

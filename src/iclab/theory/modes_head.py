@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from iclab.numerics import require
 from iclab.outcomes import HeadCurves
-from iclab.theory.diagonal_tasks import checked_time, diagonal_tasks, mode_start
-from iclab.theory.modes_exact import integrate
+from iclab.theory.diagonal_tasks import diagonal_tasks, mode_start
+from iclab.theory.integration import checked_time, integrate
 
 Array = np.ndarray
 

@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from iclab.numerics import require
 from iclab.outcomes import MatrixCurves
-from iclab.theory.diagonal_tasks import DiagonalTasks, checked_time, diagonal_tasks
-from iclab.theory.modes_exact import integrate
+from iclab.theory.diagonal_tasks import DiagonalTasks, diagonal_tasks
+from iclab.theory.integration import checked_time, integrate
 
 Array = np.ndarray
 
