@@ -261,7 +261,7 @@ def test_modes_without_inputs_or_start_stay() -> None:
             ValueError,
             "task_second_moments must be",
         ),
-        (lambda: modes.exact_flow(FOUR, 8, start=(1, 1), time=[]), ValueError, "time must be a list of finite times"),
+        (lambda: modes.exact_flow(FOUR, 8, start=(1, 1), time=[]), ValueError, "time must be finite and >= 0"),
         (lambda: modes.exact_descent(FOUR, 8, start=(1, 1), rate=0.0, steps=2), ValueError, "rate must be positive"),
         (lambda: modes.exact_descent(FOUR, 8, start=(9, 9), rate=1.0, steps=99), OverflowError, "smaller rate"),
         (lambda: modes.matrix_loss(np.eye(3), np.eye(3), FOUR, 8), ValueError, "must both end in shape"),
@@ -271,3 +271,9 @@ def test_modes_without_inputs_or_start_stay() -> None:
 def test_impossible_exact_modes_are_refused_by_name(call, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_flow_that_cannot_be_solved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iclab.theory.integration.LONGEST", 50)
+    with pytest.raises(ArithmeticError, match=r"of 1e\+08 in 50 steps"):
+        modes.exact_flow([1e3, 1e-3], 8, start=(0.1, 0.1), time=[1e8])

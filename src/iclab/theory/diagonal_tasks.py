@@ -99,6 +99,21 @@ def start_floor(size: Float[Array, "n"]) -> Float[Array, "n"]:
     return 1e-3 * np.where(size > 0, size, np.max(size) or 1.0)
 
 
+def checked_mode(
+    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
+    """Start (p, q), limit and time constant of single modes as arrays. Raises ValueError where they are impossible.
+
+    Source: no formula; conventions of docs/derivations/modes.
+    """
+    p, q = (np.asarray(part, dtype=float) for part in start)
+    limit, tau = np.asarray(limit, dtype=float), np.asarray(time_constant, dtype=float)
+    require(bool(np.all(np.isfinite(p)) and np.all(np.isfinite(q))), "start must be finite; got NaN or infinity.")
+    require(bool(np.all((limit > 0) & np.isfinite(limit))), f"limit must be positive and finite; got {limit!s}.")
+    require(bool(np.all(tau > 0)), f"time_constant must be positive; got {tau!s}. inf never moves.")
+    return p, q, limit, tau
+
+
 def _variances(name: str, values: ArrayLike) -> Float[Array, "mode"]:
     array = np.asarray(values, dtype=float)
     require(array.ndim == 1 and array.size > 0, f"{name} must be a list of numbers; got shape {array.shape}.")

@@ -14,7 +14,7 @@ from scipy.special import exprel
 
 from iclab.numerics import require
 from iclab.outcomes import ModeCurves
-from iclab.theory.diagonal_tasks import checked_time, diagonal_tasks, mode_start
+from iclab.theory.diagonal_tasks import checked_mode, checked_time, diagonal_tasks, mode_start
 from iclab.theory.modes_exact import (
     balance_drift,
     exact_descent,
@@ -27,6 +27,7 @@ from iclab.theory.modes_exact import (
 )
 from iclab.theory.modes_head import head_flow, head_limits, head_loss
 from iclab.theory.modes_matrix import matrix_flow, matrix_gradient, matrix_loss
+from iclab.theory.modes_stability import descent_step, growth_rates, largest_step
 
 __all__ = [
     "balance_drift", "balanced_law", "decayed_limits", "descent_step", "exact_descent", "exact_fixed_point",
@@ -84,7 +85,7 @@ def mode_law(
 
     Source: mainali2025exact, eq. 12 (balanced: eq. 13); any start derived in docs/derivations/modes.
     """
-    p, q, limit, tau = _mode(start, limit, time_constant)
+    p, q, limit, tau = checked_mode(start, limit, time_constant)
     total, difference = p + q, p - q
     root = np.hypot(2 * limit, p**2 - q**2)
     phase = _phase(time, tau) * root / limit
@@ -120,7 +121,7 @@ def balanced_law(
     start = np.asarray(start, dtype=float)
     require(bool(np.all(start >= 0)), "start must be >= 0, a strength p q with p = q; use mode_law() for others.")
     require(decay >= 0, f"decay must be >= 0; got {decay!r}.")
-    _, _, limit, tau = _mode((start, start), limit, time_constant)
+    _, _, limit, tau = checked_mode((start, start), limit, time_constant)
     time = np.asarray(time, dtype=float)
     require(bool(np.all(np.isfinite(time))), "time must be finite here; the ends are decayed_limits().")
     phase = 2 * _phase(time, tau)
@@ -143,7 +144,7 @@ def time_to_fraction(
     """
     fraction = np.asarray(fraction, dtype=float)
     require(bool(np.all((fraction > 0) & (fraction < 1))), f"fraction must lie between 0 and 1; got {fraction!s}.")
-    p, q, limit, tau = _mode(start, limit, time_constant)
+    p, q, limit, tau = checked_mode(start, limit, time_constant)
     balance, strength, target = p**2 - q**2, p * q, fraction * limit
     root, target_root, start_root = (np.hypot(2 * limit, balance), np.hypot(2 * target, balance), p**2 + q**2)
     lower = balance**2 / (2 * limit + root)
@@ -201,57 +202,6 @@ def decayed_limits(eigenvalues: Float[Array, "mode"], context_length: int, *, de
     require(decay >= 0, f"decay must be >= 0; got {decay!r}.")
     ends = limits(eigenvalues, context_length)
     return np.maximum(0.0, 1 - decay * time_constants(eigenvalues)) * ends if decay else ends
-
-
-def descent_step(start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, step: ArrayLike) -> tuple[Array, Array]:
-    """(p, q) after one step of gradient descent on a decoupled mode; step h = rate/τ = rate s².
-
-    With e = 1 − p q/a∞ the balance p² − q² shrinks by exactly 1 − h² e², and a balanced strength grows by
-    (1 + h e)²: conservation is a law of the flow alone.
-
-    Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
-    """
-    p, q, limit, _ = _mode(start, limit, 1.0)
-    push = np.asarray(step, dtype=float) * (1 - p * q / limit)
-    return p + push * q, q + push * p
-
-
-def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:
-    """Bound on h = rate s² below which descent settles on p q = a∞: 2 a∞/√(4 a∞² + (p² − q²)²), 1 if balanced.
-
-    Beyond it an unbalanced mode slides along the hyperbola to smaller |p² − q²| until it is stable; a balanced
-    mode oscillates. Below half of it a balanced mode approaches from one side.
-
-    Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
-    """
-    _, _, limit, _ = _mode((0.0, 0.0), limit, 1.0)
-    return 2 * limit / np.hypot(2 * limit, np.asarray(balance, dtype=float))
-
-
-def growth_rates(
-    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
-) -> Float[Array, "*batch 2"]:
-    """The two rates at which small departures from (p, q) grow, smaller first; they tell saddle from minimum.
-
-    At (0, 0): ∓1/τ. On p q = a∞: −(p² + q²)/(a∞ τ) across and 0 along the hyperbola.
-
-    Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
-    """
-    p, q, limit, tau = _mode(start, limit, time_constant)
-    middle, half = -(p**2 + q**2) / (2 * limit), (q**2 - p**2) / (2 * limit)
-    spread = np.hypot(half, 1 - 2 * p * q / limit)
-    return np.stack([middle - spread, middle + spread], axis=-1) / tau[..., None]
-
-
-def _mode(
-    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
-) -> tuple[Array, Array, Array, Array]:
-    p, q = (np.asarray(part, dtype=float) for part in start)
-    limit, tau = np.asarray(limit, dtype=float), np.asarray(time_constant, dtype=float)
-    require(bool(np.all(np.isfinite(p)) and np.all(np.isfinite(q))), "start must be finite; got NaN or infinity.")
-    require(bool(np.all((limit > 0) & np.isfinite(limit))), f"limit must be positive and finite; got {limit!s}.")
-    require(bool(np.all(tau > 0)), f"time_constant must be positive; got {tau!s}. inf never moves.")
-    return p, q, limit, tau
 
 
 def _phase(time: ArrayLike, tau: Array) -> Array:

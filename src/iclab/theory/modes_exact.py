@@ -21,7 +21,6 @@ from iclab.theory.diagonal_tasks import (
 from iclab.theory.integration import integrate
 
 Array = np.ndarray
-Moments2 = Float[Array, "mode"] | None
 
 
 def exact_loss(
@@ -31,7 +30,7 @@ def exact_loss(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> Float[Array, "*batch"]:
     """Mean squared error of diagonal weights p, q, summed over outputs; the query's labels carry the noise too.
 
@@ -50,7 +49,7 @@ def exact_gradient(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> tuple[Float[Array, "*batch mode"], Float[Array, "*batch mode"]]:
     """(∂L/∂p, ∂L/∂q) of exact_loss(). The flow follows −½ of it.
 
@@ -68,7 +67,7 @@ def exact_flow(
     start: tuple[ArrayLike, ArrayLike],
     time: Float[Array, "time"],
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> ModeCurves:
     """Mode curves of the exact gradient flow −½∇L at finite N: the modes compete through a shared term.
 
@@ -101,7 +100,7 @@ def exact_descent(
     rate: float,
     steps: int,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> ModeCurves:
     """Mode curves of gradient descent on the exact population loss, at steps 0 … steps; time = rate × step.
 
@@ -129,7 +128,7 @@ def exact_fixed_point(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> Float[Array, "mode"]:
     """Strengths p q at the minimum of the exact loss; 0 for modes that are switched off.
 
@@ -161,7 +160,7 @@ def exact_product_loss(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> Float[Array, "*batch"]:
     """Least exact loss of modes of given strengths, over all ways to split them into p and q.
 
@@ -181,7 +180,7 @@ def exact_least_loss(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> float:
     """Exact mean squared error that training ends at.
 
@@ -201,7 +200,7 @@ def balance_drift(
     context_length: int,
     *,
     noise: float = 0.0,
-    task_second_moments: Moments2 = None,
+    task_second_moments: Float[Array, "mode"] | None = None,
 ) -> Float[Array, "*batch mode"]:
     """d(p² − q²)/dt of each mode under the exact flow, (2/N)(s² q² Σ r p² − r p² Σ s² q²): sums to zero.
 
