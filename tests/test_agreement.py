@@ -6,7 +6,17 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from iclab.agreement import Verdict, fitted_order, rests_and_drops
-from iclab.claims import ExactInRate, Limit, LimitInSequences, Misses, RestsNearLevels, Vanishes, Within, WithinErrors
+from iclab.claims import (
+    ExactInRate,
+    Limit,
+    LimitInSequences,
+    Misses,
+    RestsNearLevels,
+    Share,
+    Vanishes,
+    Within,
+    WithinErrors,
+)
 
 TIME = np.geomspace(0.1, 1000, 400)
 
@@ -26,7 +36,7 @@ def test_the_order_of_a_power_is_its_exponent() -> None:
     assert_allclose(fitted_order(sizes, 3 * sizes**1.5), 1.5, rtol=1e-12)
 
 
-@pytest.mark.parametrize("gaps", [[1.0, 0.5], [1.0, 0.0, 0.1], [1.0, np.nan, 0.1]])
+@pytest.mark.parametrize("gaps", [[1.0, 0.5], [1.0, 0.0, 0.1], [1.0, np.nan, 0.1], [np.inf, 1.0, 0.1]])
 def test_too_few_sizes_or_gaps_without_size_have_no_order(gaps: list[float]) -> None:
     assert np.isnan(fitted_order(np.arange(1.0, len(gaps) + 1), np.array(gaps)))
 
@@ -245,4 +255,27 @@ def test_an_approximation_misses_by_the_factor_of_its_worst_entry(approximation:
     )
     verdict = Misses("theory/end/strength", "simulation/end/strength", "It is so.", factor=4.0).verdict(tree)
     assert_allclose(verdict.value, approximation[1] / 2.0, rtol=1e-12)
+
+
+def test_what_is_predicted_and_never_found_is_infinitely_far() -> None:
+    groups = {
+        "theory/points": xr.Dataset({"loss": ("point", [1.0, np.inf])}),
+        "simulation/points": xr.Dataset({"loss": (("seed", "point"), [[np.inf, np.inf]])}),
+    }
+    verdict = Within("theory/points/loss", "simulation/points/loss", "It is so.", most=0.1).verdict(
+        xr.DataTree.from_dict(groups)
+    )
+    assert verdict.word == "does not hold"
+    assert dict(verdict.evidence)["entries compared"] == "1 of 2"  # what both sides say never comes is left out
+
+
+@pytest.mark.parametrize(("counts", "word"), [([1, 1, 2], "holds"), ([1, 2, 2], "does not hold")])
+def test_counts_are_judged_by_the_share_of_seeds_that_agree(counts: list[int], word: str) -> None:
+    groups = {
+        "theory/drops": xr.Dataset({"merged": ("seed", [1, 1, 1])}),
+        "simulation/drops": xr.Dataset({"merged": ("seed", counts)}),
+    }
+    verdict = Share("theory/drops/merged", "simulation/drops/merged", "It is so.").verdict(
+        xr.DataTree.from_dict(groups)
+    )
     assert verdict.word == word

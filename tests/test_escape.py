@@ -182,7 +182,11 @@ def test_a_direction_without_inputs_is_never_dropped_into() -> None:
     [
         (LAW, random_separate(4, 2, 2, scale=0.1, rng=np.random.default_rng(0)), "one key-query pair to each head"),
         (LAW, SeparateAttention(np.zeros(1), np.zeros((1, 1, 4)), np.zeros((1, 1, 4))), "the flow never leaves zero"),
-        (LAW, random_separate(3, 2, scale=0.1, rng=np.random.default_rng(0)), "one restricted layer of dimension 4"),
+        (
+            LAW,
+            random_separate(3, 2, scale=0.1, rng=np.random.default_rng(0)),
+            "dimension of the problem, D = 4; got 3",
+        ),
         (
             moments_from(np.diag([2.0, 1.0]), 4, task_covariance=[[1.0, 0.5], [0.5, 1.0]]),
             random_separate(2, 2, scale=0.1, rng=np.random.default_rng(0)),

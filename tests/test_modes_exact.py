@@ -261,7 +261,7 @@ def test_modes_without_inputs_or_start_stay() -> None:
             ValueError,
             "task_second_moments must be",
         ),
-        (lambda: modes.exact_flow(FOUR, 8, start=(1, 1), time=[]), ValueError, "time must be finite and >= 0"),
+        (lambda: modes.exact_flow(FOUR, 8, start=(1, 1), time=[]), ValueError, "time must be a non-empty list"),
         (lambda: modes.exact_descent(FOUR, 8, start=(1, 1), rate=0.0, steps=2), ValueError, "rate must be positive"),
         (lambda: modes.exact_descent(FOUR, 8, start=(9, 9), rate=1.0, steps=99), OverflowError, "smaller rate"),
         (lambda: modes.matrix_loss(np.eye(3), np.eye(3), FOUR, 8), ValueError, "must both end in shape"),

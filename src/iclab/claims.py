@@ -132,15 +132,16 @@ class Within:
     quantile: float = 1.0  # of the distances; 1: the largest
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The distance |simulation / theory − 1| at the quantile; entries that either side lacks are left out."""
-        distance = abs(_variable(result, self.simulation) / _variable(result, self.theory) - 1).values
-        known = distance[np.isfinite(distance)]
+        """The distance |simulation / theory − 1| at the quantile; entries that are NaN on a side are left out."""
+        with np.errstate(invalid="ignore"):  # inf / inf: what both sides say never comes is left out too
+            distance = abs(_variable(result, self.simulation) / _variable(result, self.theory) - 1).values
+        known = distance[~np.isnan(distance)]
         name = "largest" if self.quantile == 1 else f"{100 * self.quantile:g} % quantile of the"
         return Verdict(
             claim="close to theory",
             meaning=self.meaning,
             measure=f"{name} relative distance",
-            value=float(np.quantile(known, self.quantile)) if len(known) else float("nan"),
+            value=float(np.quantile(known, self.quantile, method="higher")) if len(known) else float("nan"),
             yardstick=self.most,
             evidence=(
                 ("entries compared", f"{len(known)} of {distance.size}"),

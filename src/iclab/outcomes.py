@@ -1,11 +1,11 @@
 """What witnesses return: frozen arrays whose fields know their symbol, their axes and their unit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from iclab.numerics import require
 
@@ -31,19 +31,24 @@ def unlabelled() -> Any:
 
 
 def quantities(outcome: Any) -> Iterator[tuple[str, Quantity, np.ndarray]]:
-    """Name, description and array of each labelled field of an outcome.
+    """Name, description and array of each labelled part of an outcome.
 
     Raises ValueError where an array has not one axis for each name.
     """
+    parts = outcome.quantities() if isinstance(outcome, Measured) else _fields(outcome)
+    for name, described, array in parts:
+        whole = f"{type(outcome).__name__}.{name}"
+        require(
+            array.ndim == len(described.axes),
+            f"{whole} must have the axes {described.axes}; got shape {array.shape}.",
+        )
+        yield name, described, array
+
+
+def _fields(outcome: Any) -> Iterator[tuple[str, Quantity, np.ndarray]]:
     for entry in fields(outcome):
         if "quantity" in entry.metadata:
-            described, array = entry.metadata["quantity"], np.asarray(getattr(outcome, entry.name))
-            name = f"{type(outcome).__name__}.{entry.name}"
-            require(
-                array.ndim == len(described.axes),
-                f"{name} must have the axes {described.axes}; got shape {array.shape}.",
-            )
-            yield entry.name, described, array
+            yield entry.name, entry.metadata["quantity"], np.asarray(getattr(outcome, entry.name))
 
 
 @dataclass(frozen=True)
@@ -82,210 +87,10 @@ class ValueCurves:
 
 
 @dataclass(frozen=True)
-class LossByRate:
-    """Mean squared error along gradient descent at several step sizes, all at the same times."""
-
-    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "rate time"] = quantity("L", "rate", "time", unit="label²", words="mean squared error")
-
-
-@dataclass(frozen=True)
-class LossBySequences:
-    """Mean squared error on training sets of several sizes, along gradient descent on each."""
-
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "sequences time"] = quantity(
-        "L", "sequences", "time", unit="label²", words="mean squared error"
-    )
-
-
-@dataclass(frozen=True)
 class Levels:
     """Losses of the plateaus, from nothing learned to everything learned."""
 
     loss: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
-
-
-@dataclass(frozen=True)
-class DropTime:
-    """When a curve has made half of its one drop."""
-
-    time: Float[np.ndarray, ""] | float = quantity("t½", unit="τ", words="time of the half drop")
-
-
-@dataclass(frozen=True)
-class DropBySequences:
-    """When curves on training sets of several sizes have made half of their one drop."""
-
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    time: Float[np.ndarray, "sequences"] = quantity("t½", "sequences", unit="τ", words="time of the half drop")
-
-
-@dataclass(frozen=True)
-class LevelsByRank:
-    """Losses of the conspicuous plateaus of heads of several ranks; the last level repeats to fill the row."""
-
-    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
-    loss: Float[np.ndarray, "rank plateau"] = quantity(
-        "L(M_m)", "rank", "plateau", unit="label²", words="loss of a conspicuous plateau"
-    )
-
-
-@dataclass(frozen=True)
-class LossByRank:
-    """Mean squared error along training, for heads of several ranks."""
-
-    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "rank time"] = quantity("L", "rank", "time", unit="label²", words="mean squared error")
-
-
-@dataclass(frozen=True)
-class LossByRankAndRate:
-    """Mean squared error along gradient descent at several step sizes, for heads of several ranks."""
-
-    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
-    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "rank rate time"] = quantity(
-        "L", "rank", "rate", "time", unit="label²", words="mean squared error"
-    )
-
-
-@dataclass(frozen=True)
-class LossByRankAndSequences:
-    """Mean squared error on training sets of several sizes, for heads of several ranks."""
-
-    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "rank sequences time"] = quantity(
-        "L", "rank", "sequences", "time", unit="label²", words="mean squared error"
-    )
-
-
-@dataclass(frozen=True)
-class LossByInitial:
-    """Mean squared error along training, from starts of several sizes."""
-
-    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "initial time"] = quantity(
-        "L", "initial", "time", unit="label²", words="mean squared error"
-    )
-
-
-@dataclass(frozen=True)
-class LossByInitialAndRate:
-    """Mean squared error along gradient descent at several step sizes, from starts of several sizes."""
-
-    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
-    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "initial rate time"] = quantity(
-        "L", "initial", "rate", "time", unit="label²", words="mean squared error"
-    )
-
-
-@dataclass(frozen=True)
-class LossByInitialAndSequences:
-    """Mean squared error on training sets of several sizes, from starts of several sizes."""
-
-    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "initial sequences time"] = quantity(
-        "L", "initial", "sequences", "time", unit="label²", words="mean squared error"
-    )
-
-
-@dataclass(frozen=True)
-class LossByLength:
-    """Mean squared error of one layer on contexts of several lengths."""
-
-    context_length: Int[np.ndarray, "context_length"] = quantity("N", "context_length", words="labelled examples")
-    loss: Float[np.ndarray, "context_length"] = quantity(
-        "L", "context_length", unit="label²", words="mean squared error"
-    )
-
-
-@dataclass(frozen=True)
-class LossByNoise:
-    """Mean squared error of one layer on contexts with several variances of the label noise."""
-
-    noise: Float[np.ndarray, "noise"] = quantity("ρ", "noise", unit="label²", words="variance of the label noise")
-    loss: Float[np.ndarray, "noise"] = quantity("L", "noise", unit="label²", words="mean squared error")
-
-
-@dataclass(frozen=True)
-class LossByTilt:
-    """Mean squared error of one layer where a covariance is a power of the trained input covariance."""
-
-    tilt: Float[np.ndarray, "tilt"] = quantity("p", "tilt", words="power of the input eigenvalues")
-    loss: Float[np.ndarray, "tilt"] = quantity("L", "tilt", unit="label²", words="mean squared error")
-
-
-@dataclass(frozen=True)
-class DropTimes:
-    """When a staircase drops, each time as half of the drop is made."""
-
-    time: Float[np.ndarray, "drop"] = quantity("t_m", "drop", unit="τ", words="time of a half drop")
-
-
-@dataclass(frozen=True)
-class DropTimesBySequences:
-    """When staircases on training sets of several sizes drop."""
-
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    time: Float[np.ndarray, "sequences drop"] = quantity(
-        "t_m", "sequences", "drop", unit="τ", words="time of a half drop"
-    )
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What a layer answers to given queries, at each plateau of its training."""
-
-    answer: Float[np.ndarray, "plateau query"] = quantity("ŷ", "plateau", "query", unit="label", words="answer")
-
-
-@dataclass(frozen=True)
-class AnswersBySequences:
-    """What layers trained on several numbers of sequences answer to given queries, at each plateau."""
-
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    answer: Float[np.ndarray, "sequences plateau query"] = quantity(
-        "ŷ", "sequences", "plateau", "query", unit="label", words="answer"
-    )
-
-
-@dataclass(frozen=True)
-class LossByFraction:
-    """Mean squared error along training on mixtures with several fractions of fresh tasks."""
-
-    fraction: Float[np.ndarray, "fraction"] = quantity(
-        "p", "fraction", words="fraction of sequences with fresh tasks"
-    )
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "fraction time"] = quantity(
-        "L", "fraction", "time", unit="label²", words="mean squared error"
-    )
-
-
-@dataclass(frozen=True)
-class LossByFractionAndSequences:
-    """Mean squared error along training on drawn mixtures of several sizes."""
-
-    fraction: Float[np.ndarray, "fraction"] = quantity(
-        "p", "fraction", words="fraction of sequences with fresh tasks"
-    )
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "fraction sequences time"] = quantity(
-        "L", "fraction", "sequences", "time", unit="label²", words="mean squared error"
-    )
 
 
 @dataclass(frozen=True)
@@ -444,3 +249,62 @@ class LossSample:
         """The sample of given losses, one run a row."""
         error = np.std(losses, axis=0, ddof=1) / np.sqrt(len(losses))
         return cls(time, np.mean(losses, axis=0), error, np.median(losses, axis=0))
+
+
+@dataclass(frozen=True)
+class SearchEnds:
+    """Where searches for a vanishing gradient ended."""
+
+    loss: Float[np.ndarray, "search"] = quantity("L", "search", unit="label²", words="loss at the end")
+    slope: Float[np.ndarray, "search"] = quantity("|∇L|/2", "search", words="length of the gradient at the end")
+
+
+AXES = {
+    "time": Quantity("t", ("time",), "τ", "training time"),
+    "rate": Quantity("η", ("rate",), "", "step of gradient descent"),
+    "sequences": Quantity("P", ("sequences",), "", "training sequences"),
+    "rank": Quantity("R", ("rank",), "", "key-query pairs of a head"),
+    "initial": Quantity("s", ("initial",), "", "size of the start"),
+    "context_length": Quantity("N", ("context_length",), "", "labelled examples before the query"),
+    "noise": Quantity("ρ", ("noise",), "label²", "variance of the label noise"),
+    "tilt": Quantity("p", ("tilt",), "", "power of the input eigenvalues"),
+    "fraction": Quantity("p", ("fraction",), "", "fraction of sequences with fresh tasks"),
+}
+"""The axes along which `Measured` may lie and whose points have values."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One quantity over named axes, in their order.
+
+    `axes` holds the points of each axis, or None where it only counts.
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    words: str
+    values: np.ndarray
+    axes: Mapping[str, np.ndarray | None]
+
+    def quantities(self) -> Iterator[tuple[str, Quantity, np.ndarray]]:
+        """The points of the axes, then the quantity itself."""
+        for axis, points in self.axes.items():
+            if points is not None:
+                yield axis, AXES[axis], np.asarray(points)
+        yield self.name, Quantity(self.symbol, tuple(self.axes), self.unit, self.words), np.asarray(self.values)
+
+
+def losses(values: np.ndarray, **axes: np.ndarray | None) -> Measured:
+    """Mean squared errors over named axes, as in losses(curves, rate=rates, time=time)."""
+    return Measured("loss", "L", "label²", "mean squared error", values, axes)
+
+
+def half_drops(values: np.ndarray, **axes: np.ndarray | None) -> Measured:
+    """Times, in units of τ, at which half of a drop of the loss is made."""
+    return Measured("half_drop", "t½", "τ", "time of a half drop", values, axes)
+
+
+def answers(values: np.ndarray, **axes: np.ndarray | None) -> Measured:
+    """Labels that layers answer to queries."""
+    return Measured("answer", "ŷ", "label", "answer", values, axes)

@@ -17,6 +17,7 @@ _OURS = (
     "principal_components",
     "in_weight",
     "softmax_dynamics",
+    "fixed_points",
     "mode_staging",
     "finite_context",
     "sgd_noise",

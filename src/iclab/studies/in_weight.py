@@ -18,7 +18,7 @@ from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
 from iclab.claims import Limit
 from iclab.numerics import require
-from iclab.outcomes import LossByFraction, LossByFractionAndSequences
+from iclab.outcomes import Measured, losses
 from iclab.problem import Regression, checked_mixture
 from iclab.studies.training import TrainingCase, marks
 from iclab.study import Study
@@ -60,21 +60,24 @@ def start(case: Case, seed: int) -> MergedAttention:
     return random_merged(case.problem.dimension, case.heads, scale=case.initial, rng=rng).unrestricted()
 
 
-def theory(case: Case, start: MergedAttention) -> dict[str, LossByFraction]:
+def theory(case: Case, start: MergedAttention) -> dict[str, Measured]:
     """The flow for each fraction: its own loss, and the losses of its layer in both tests."""
     mixture = theories.mixture
     task, time = np.array(case.in_weight_task), case.rate * marks(case.steps)
     tests = (mixture.in_context_test(case.problem), mixture.in_weight_test(case.problem, task))
-    losses = []
+    found = []
     for fraction in case.fractions:
         law = mixture.moments(case.problem, fraction, task, random_labels=fraction == 0)
         flow = mixture.flow(law, start, time)
-        losses.append([flow.loss, *(mixture.loss(test, flow.weights) for test in tests)])
-    rows = np.stack(losses, axis=1)
-    return {name: LossByFraction(np.array(case.fractions), time, row) for name, row in zip(CURVES, rows, strict=True)}
+        found.append([flow.loss, *(mixture.loss(test, flow.weights) for test in tests)])
+    rows = np.stack(found, axis=1)
+    return {
+        name: losses(row, fraction=np.array(case.fractions), time=time)
+        for name, row in zip(CURVES, rows, strict=True)
+    }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, LossByFractionAndSequences]:
+def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
     """Gradient descent on drawn mixtures of each size, tested on drawn sequences as many."""
     import jax
 
@@ -89,7 +92,7 @@ def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> di
         return mixtures.draw(case.problem, fraction, task, sequences=size, random_labels=silent, key=place)
 
     tests = [[drawn(size, fraction, role) for size in case.sequences] for role, fraction in enumerate((1.0, 0.0))]
-    losses = []
+    found = []
     for role, fraction in enumerate(case.fractions, start=len(tests)):
         data = stack([statistics(drawn(size, fraction, role), start) for size in case.sequences])
         run = descent.on_statistics(data, start, rate=case.rate, steps=steps)
@@ -100,10 +103,12 @@ def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> di
             ]
             for several in tests
         ]
-        losses.append([run.loss, *tested])
-    rows = np.swapaxes(np.array(losses), 0, 1)
+        found.append([run.loss, *tested])
+    rows = np.swapaxes(np.array(found), 0, 1)
     return {
-        name: LossByFractionAndSequences(np.array(case.fractions), np.array(case.sequences), case.rate * steps, row)
+        name: losses(
+            row, fraction=np.array(case.fractions), sequences=np.array(case.sequences), time=case.rate * steps
+        )
         for name, row in zip(CURVES, rows, strict=True)
     }
 

@@ -11,7 +11,7 @@ from dataclasses import fields
 import numpy as np
 from jaxtyping import Float
 
-from iclab.attention import Layer, MergedAttention, SeparateAttention
+from iclab.attention import Layer, MergedAttention, SeparateAttention, restricted_parts
 from iclab.numerics import require
 from iclab.outcomes import Trajectory
 from iclab.theory.integration import integrate
@@ -40,7 +40,7 @@ def merged_flow(
 
     Source: zhang2025training, eqs. 5 and 9; general moments derived in docs/derivations/dynamics.
     """
-    value, key_query = _parts(moments, start, MergedAttention)
+    value, key_query = restricted_parts(start, MergedAttention, moments.dimension)
     heads, size = len(value), moments.dimension
 
     def slope(state: Array) -> Array:
@@ -72,7 +72,7 @@ def separate_flow(
 
     Source: zhang2025training, eqs. 5 and 14; general moments and rank derived in docs/derivations/dynamics.
     """
-    value, key, query = _parts(moments, start, SeparateAttention)
+    value, key, query = restricted_parts(start, SeparateAttention, moments.dimension)
     heads, rank, size = query.shape
 
     def slope(state: Array) -> Array:
@@ -125,24 +125,6 @@ def _flow(
     pieces = np.split(states, ends, axis=1)
     weights = kind(*(piece.reshape(-1, *part.shape) for piece, part in zip(pieces, parts, strict=True)))
     return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
-
-
-def _parts(moments: Moments, start: Layer, kind: type[Layer]) -> tuple[Array, ...]:
-    """Arrays of a checked start, value first."""
-    require(isinstance(start, kind), f"start must be a {kind.__name__}; got {type(start).__name__}.")
-    require(
-        start.restricted,
-        "start must be restricted, value of shape (H,); got D+1 value entries for each head. Its flow is not closed "
-        "in Γ: start from the restricted entries, or train the layer by simulation.",
-    )
-    parts = tuple(np.asarray(getattr(start, entry.name), dtype=float) for entry in fields(start))
-    require(parts[0].ndim == 1, f"start must be one layer; got values of shape {parts[0].shape}. Flow one at a time.")
-    require(
-        start.dimension == moments.dimension,
-        f"start must have the dimension of the problem, D = {moments.dimension}; got {start.dimension}.",
-    )
-    require(all(bool(np.all(np.isfinite(part))) for part in parts), "start must be finite; got NaN or infinity.")
-    return parts
 
 
 def _paces(kind: type[Layer], time_constants: Sequence[float]) -> Float[Array, "part"]:
