@@ -6,7 +6,17 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from iclab.agreement import Verdict, fitted_order, rests_and_drops
-from iclab.claims import ExactInRate, Limit, LimitInSequences, RestsNearLevels, Share, Within, WithinErrors
+from iclab.claims import (
+    ExactInRate,
+    Limit,
+    LimitInSequences,
+    Misses,
+    RestsNearLevels,
+    Share,
+    Vanishes,
+    Within,
+    WithinErrors,
+)
 
 TIME = np.geomspace(0.1, 1000, 400)
 
@@ -143,6 +153,14 @@ def test_two_seeds_have_no_standard_error_worth_the_name() -> None:
     assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(few).word == "open"
 
 
+@pytest.mark.parametrize(("start", "word"), [(1 / 3, "holds"), (0.3333, "does not hold")])
+def test_what_no_draw_has_touched_must_agree_to_rounding(start: float, word: str) -> None:
+    tree = replicated(0.0)
+    tree["theory/curve"].loss[0] = 1 / 3 + 1e-16
+    tree["simulation/curve"].loss[:, 0] = start
+    assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(tree).word == word
+
+
 def test_a_relative_distance_leaves_out_what_one_side_lacks() -> None:
     tree = xr.DataTree.from_dict(
         {
@@ -215,6 +233,28 @@ def test_the_rate_claim_takes_the_worst_of_further_axes() -> None:
     both = xr.concat([groups["/simulation/rates"] * 0 + groups["/theory/flow"], groups["/simulation/rates"]], "rank")
     verdict = ExactInRate().verdict(xr.DataTree.from_dict({**groups, "/simulation/rates": both}))
     assert_allclose(verdict.value, 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("power", "word"), [(1.0, "holds"), (0.5, "does not hold")])
+def test_a_gap_of_theory_vanishes_at_its_own_order(power: float, word: str) -> None:
+    sizes = np.array([50, 200, 1000])
+    gap = xr.Dataset({"gap": ("context_length", 7.0 * sizes**-power)}, {"context_length": sizes})
+    claim = Vanishes("theory/gap/gap", "It is so.", along="context_length", order=1.0)
+    verdict = claim.verdict(xr.DataTree.from_dict({"theory/gap": gap}))
+    assert_allclose(verdict.value, power, rtol=1e-9)
+    assert verdict.word == word
+
+
+@pytest.mark.parametrize(("approximation", "word"), [([1.0, 9.0], "holds"), ([1.0, 2.1], "does not hold")])
+def test_an_approximation_misses_by_the_factor_of_its_worst_entry(approximation: list[float], word: str) -> None:
+    tree = xr.DataTree.from_dict(
+        {
+            "theory/end": xr.Dataset({"strength": ("mode", approximation)}),
+            "simulation/end": xr.Dataset({"strength": (("seed", "mode"), [[0.9, 2.0], [1.1, 2.0]])}),
+        }
+    )
+    verdict = Misses("theory/end/strength", "simulation/end/strength", "It is so.", factor=4.0).verdict(tree)
+    assert_allclose(verdict.value, approximation[1] / 2.0, rtol=1e-12)
 
 
 def test_what_is_predicted_and_never_found_is_infinitely_far() -> None:

@@ -18,6 +18,12 @@ _OURS = (
     "in_weight",
     "softmax_dynamics",
     "fixed_points",
+    "mode_staging",
+    "finite_context",
+    "sgd_noise",
+    "conservation",
+    "phase_portrait",
+    "alignment",
 )
 
 

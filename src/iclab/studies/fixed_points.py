@@ -66,8 +66,8 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Measured]:
     moments = population.moments(case.problem)
     modes = range(moments.dimension)
     sets = [chosen for count in range(case.heads + 1) for chosen in combinations(modes, count)]
-    points = [population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets]
-    return {"points": losses(np.sort(points), point=None)}
+    found = [population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets]
+    return {"points": losses(np.sort(found), point=None)}
 
 
 def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured | SearchEnds]:
@@ -94,9 +94,9 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
 
 def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
     """The different losses among the fixed points found, least first; infinite unless they are `count`."""
-    landed = np.sort(found.loss[found.slope < VANISHES])
-    groups = np.split(landed, np.flatnonzero(np.diff(landed) > SAME) + 1)
-    if len(landed) == 0 or len(groups) != count:
+    ends = np.sort(found.loss[found.slope < VANISHES])
+    groups = np.split(ends, np.flatnonzero(np.diff(ends) > SAME) + 1)
+    if len(ends) == 0 or len(groups) != count:
         return np.full(count, np.inf)
     return np.array([group.mean() for group in groups])
 
