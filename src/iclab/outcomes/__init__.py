@@ -1,0 +1,54 @@
+"""What witnesses return: frozen arrays whose fields know their symbol, their axes and their unit."""
+
+from iclab.outcomes.labels import (
+    Measured,
+    Quantity,
+    answers,
+    half_drops,
+    losses,
+    quantities,
+    quantity,
+    unlabelled,
+)
+from iclab.outcomes.modes import (
+    ExpectedLoss,
+    GammaRuns,
+    HeadRuns,
+    LossSample,
+    MatrixCurves,
+    ModeCurves,
+    SingleHeadCurves,
+    SmallNoiseLoss,
+    TransformerCurves,
+)
+from iclab.outcomes.pretraining import Errors, EstimatorErrors
+from iclab.outcomes.training import DropCounts, HeadCurves, Levels, LossCurve, SearchEnds, Trajectory, ValueCurves
+
+__all__ = [
+    "DropCounts",
+    "Errors",
+    "EstimatorErrors",
+    "ExpectedLoss",
+    "GammaRuns",
+    "HeadCurves",
+    "HeadRuns",
+    "Levels",
+    "LossCurve",
+    "LossSample",
+    "MatrixCurves",
+    "Measured",
+    "ModeCurves",
+    "Quantity",
+    "SearchEnds",
+    "SingleHeadCurves",
+    "SmallNoiseLoss",
+    "Trajectory",
+    "TransformerCurves",
+    "ValueCurves",
+    "answers",
+    "half_drops",
+    "losses",
+    "quantities",
+    "quantity",
+    "unlabelled",
+]
