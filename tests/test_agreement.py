@@ -6,7 +6,17 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from iclab.agreement import Verdict, fitted_order, rests_and_drops
-from iclab.claims import ExactInRate, Limit, LimitInSequences, RestsNearLevels, Within, WithinErrors
+from iclab.claims import (
+    ExactInRate,
+    Limit,
+    LimitInSequences,
+    Misses,
+    RestsNearLevels,
+    Share,
+    Vanishes,
+    Within,
+    WithinErrors,
+)
 
 TIME = np.geomspace(0.1, 1000, 400)
 
@@ -26,7 +36,7 @@ def test_the_order_of_a_power_is_its_exponent() -> None:
     assert_allclose(fitted_order(sizes, 3 * sizes**1.5), 1.5, rtol=1e-12)
 
 
-@pytest.mark.parametrize("gaps", [[1.0, 0.5], [1.0, 0.0, 0.1], [1.0, np.nan, 0.1]])
+@pytest.mark.parametrize("gaps", [[1.0, 0.5], [1.0, 0.0, 0.1], [1.0, np.nan, 0.1], [np.inf, 1.0, 0.1]])
 def test_too_few_sizes_or_gaps_without_size_have_no_order(gaps: list[float]) -> None:
     assert np.isnan(fitted_order(np.arange(1.0, len(gaps) + 1), np.array(gaps)))
 
@@ -143,6 +153,14 @@ def test_two_seeds_have_no_standard_error_worth_the_name() -> None:
     assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(few).word == "open"
 
 
+@pytest.mark.parametrize(("start", "word"), [(1 / 3, "holds"), (0.3333, "does not hold")])
+def test_what_no_draw_has_touched_must_agree_to_rounding(start: float, word: str) -> None:
+    tree = replicated(0.0)
+    tree["theory/curve"].loss[0] = 1 / 3 + 1e-16
+    tree["simulation/curve"].loss[:, 0] = start
+    assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(tree).word == word
+
+
 def test_a_relative_distance_leaves_out_what_one_side_lacks() -> None:
     tree = xr.DataTree.from_dict(
         {
@@ -215,3 +233,49 @@ def test_the_rate_claim_takes_the_worst_of_further_axes() -> None:
     both = xr.concat([groups["/simulation/rates"] * 0 + groups["/theory/flow"], groups["/simulation/rates"]], "rank")
     verdict = ExactInRate().verdict(xr.DataTree.from_dict({**groups, "/simulation/rates": both}))
     assert_allclose(verdict.value, 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("power", "word"), [(1.0, "holds"), (0.5, "does not hold")])
+def test_a_gap_of_theory_vanishes_at_its_own_order(power: float, word: str) -> None:
+    sizes = np.array([50, 200, 1000])
+    gap = xr.Dataset({"gap": ("context_length", 7.0 * sizes**-power)}, {"context_length": sizes})
+    claim = Vanishes("theory/gap/gap", "It is so.", along="context_length", order=1.0)
+    verdict = claim.verdict(xr.DataTree.from_dict({"theory/gap": gap}))
+    assert_allclose(verdict.value, power, rtol=1e-9)
+    assert verdict.word == word
+
+
+@pytest.mark.parametrize(("approximation", "word"), [([1.0, 9.0], "holds"), ([1.0, 2.1], "does not hold")])
+def test_an_approximation_misses_by_the_factor_of_its_worst_entry(approximation: list[float], word: str) -> None:
+    tree = xr.DataTree.from_dict(
+        {
+            "theory/end": xr.Dataset({"strength": ("mode", approximation)}),
+            "simulation/end": xr.Dataset({"strength": (("seed", "mode"), [[0.9, 2.0], [1.1, 2.0]])}),
+        }
+    )
+    verdict = Misses("theory/end/strength", "simulation/end/strength", "It is so.", factor=4.0).verdict(tree)
+    assert_allclose(verdict.value, approximation[1] / 2.0, rtol=1e-12)
+
+
+def test_what_is_predicted_and_never_found_is_infinitely_far() -> None:
+    groups = {
+        "theory/points": xr.Dataset({"loss": ("point", [1.0, np.inf])}),
+        "simulation/points": xr.Dataset({"loss": (("seed", "point"), [[np.inf, np.inf]])}),
+    }
+    verdict = Within("theory/points/loss", "simulation/points/loss", "It is so.", most=0.1).verdict(
+        xr.DataTree.from_dict(groups)
+    )
+    assert verdict.word == "does not hold"
+    assert dict(verdict.evidence)["entries compared"] == "1 of 2"  # what both sides say never comes is left out
+
+
+@pytest.mark.parametrize(("counts", "word"), [([1, 1, 2], "holds"), ([1, 2, 2], "does not hold")])
+def test_counts_are_judged_by_the_share_of_seeds_that_agree(counts: list[int], word: str) -> None:
+    groups = {
+        "theory/drops": xr.Dataset({"merged": ("seed", [1, 1, 1])}),
+        "simulation/drops": xr.Dataset({"merged": ("seed", counts)}),
+    }
+    verdict = Share("theory/drops/merged", "simulation/drops/merged", "It is so.").verdict(
+        xr.DataTree.from_dict(groups)
+    )
+    assert verdict.word == word

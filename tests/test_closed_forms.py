@@ -131,7 +131,7 @@ def test_a_white_closed_form_names_what_it_needs(problem, amplitude, time, messa
 def test_a_drop_that_is_over_or_never_comes_is_refused() -> None:
     with pytest.raises(ValueError, match="fraction must lie between 0 and 1"):
         white_drop_time(UNIT, 0.1, fraction=1.0)
-    with pytest.raises(ValueError, match="amplitude must start above the asked fraction"):
+    with pytest.raises(ValueError, match="amplitude must be small enough for the drop"):
         white_drop_time(UNIT, 2.0)
     with pytest.raises(ValueError, match="task_eigenvalues must be positive"):
         white_drop_time(Regression((1.0, 1.0), noise=1.0, task_eigenvalues=(0.0, 0.0)), 0.1)
@@ -143,9 +143,14 @@ def test_covariances_that_do_not_commute_have_no_reduced_flow() -> None:
         reduced_merged_flow(tilted, 0.1, [1.0])
 
 
+def test_the_reduced_flow_takes_one_amplitude() -> None:
+    with pytest.raises(ValueError, match="amplitude must be one number; got shape"):
+        reduced_merged_flow(moments(NON_WHITE), [0.1, 0.2], [1.0])
+
+
 def test_an_amplitude_needs_a_start_that_fits() -> None:
     start = random_merged(3, 2, scale=0.1, rng=np.random.default_rng(0))
-    with pytest.raises(ValueError, match="one restricted layer of dimension 4"):
+    with pytest.raises(ValueError, match="dimension of the problem, D = 4; got 3"):
         growing_amplitude(moments(NON_WHITE), start)
     with pytest.raises(ValueError, match="start must be a MergedAttention"):
         growing_amplitude(moments(NON_WHITE), aligned_separate(np.ones(4)))

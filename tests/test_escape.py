@@ -21,7 +21,7 @@ KNOWN = SeparateAttention(cosines(1, 0.02, 4), cosines(2, 0.02, 4, 1, 4), cosine
 
 
 def half_drops(law, start, latest: float) -> np.ndarray:
-    """Times at which the flow passes the middles between its levels, to 1e-6 of themselves."""
+    """Times at which the flow passes the middles between its levels, to 1e-5 of themselves."""
     levels = plateaus(law)
     time = np.geomspace(latest / 1e4, 1.2 * latest, 12_000)
     curve = separate_flow(law, start, time).loss
@@ -81,6 +81,25 @@ def test_a_head_that_nothing_makes_grow_never_escapes(value: float, key: list, q
     assert blow_up_times(law, start).tolist() == [np.inf]
 
 
+@pytest.mark.parametrize("query", [-0.1, -0.1 * (1 + 1e-15)])
+def test_a_head_that_comes_to_rest_on_its_way_is_said(query: float) -> None:
+    # value = −query is kept by the flow: both die out along k > 0, and the time of escape diverges.
+    law = moments(Regression(eigenvalues=(0.5, 0.2)))
+    start = SeparateAttention(np.array([0.1]), np.array([[[0.3, 0.0]]]), np.array([[[query, 0.0]]]))
+    with pytest.raises(ArithmeticError, match="comes to rest on its way"):
+        blow_up_times(law, start)
+
+
+def test_the_time_near_a_point_of_rest_grows_with_the_logarithm_of_the_distance() -> None:
+    # near v = q = 0 the unstable direction grows at the rate g k; k settles at √(0.3² − 0.1²)
+    law = moments(Regression(eigenvalues=(0.5, 0.2)))
+    times = []
+    for distance in (1e-4, 1e-5, 1e-6):
+        query = np.array([[[-0.1 - distance, 0.0]]])
+        times.append(blow_up_times(law, SeparateAttention(np.array([0.1]), np.array([[[0.3, 0.0]]]), query))[0])
+    assert_allclose(np.diff(times), np.log(10) / (0.25 * np.sqrt(0.08)), rtol=1e-3)
+
+
 def test_a_strong_pair_of_opposite_key_and_query_turns_the_value_and_escapes() -> None:
     # value 0.1 against k = −q = 1: v passes zero, then key grows along −query. By hand with M = 1, P = 0:
     # v² = 0.01 + (e^{−2gs} − 1), and from the turn v² = M'(e^{2gy} − 1), M' = 0.99, so the time is
@@ -120,7 +139,7 @@ def drop_errors(seeds: range, scale: float) -> np.ndarray:
 
 def test_predicted_drops_of_two_random_starts_are_those_of_the_flow() -> None:
     errors = drop_errors(range(2), 0.003)
-    assert np.all(errors[:, 0] < 1e-5)
+    assert np.all(errors[:, 0] < 1e-4)
     assert np.all(errors < 0.03)
 
 
@@ -162,7 +181,12 @@ def test_a_direction_without_inputs_is_never_dropped_into() -> None:
     ("law", "start", "message"),
     [
         (LAW, random_separate(4, 2, 2, scale=0.1, rng=np.random.default_rng(0)), "one key-query pair to each head"),
-        (LAW, random_separate(3, 2, scale=0.1, rng=np.random.default_rng(0)), "one restricted layer of dimension 4"),
+        (LAW, SeparateAttention(np.zeros(1), np.zeros((1, 1, 4)), np.zeros((1, 1, 4))), "the flow never leaves zero"),
+        (
+            LAW,
+            random_separate(3, 2, scale=0.1, rng=np.random.default_rng(0)),
+            "dimension of the problem, D = 4; got 3",
+        ),
         (
             moments_from(np.diag([2.0, 1.0]), 4, task_covariance=[[1.0, 0.5], [0.5, 1.0]]),
             random_separate(2, 2, scale=0.1, rng=np.random.default_rng(0)),

@@ -258,9 +258,9 @@ def test_plateaus_of_512_dimensions_take_less_than_a_second() -> None:
     ("learned", "message"),
     [
         ((4,), "learned must hold modes 0..3, counted from 0"),
-        ((-1,), "learned must hold modes 0..3"),
-        ((0.5,), "learned must be whole mode numbers"),
-        (2, "learned must be whole mode numbers"),
+        ((-1,), "learned must be a whole number >= 0; got -1"),
+        ((0.5,), "learned must be a whole number >= 0; got 0.5"),
+        (2, "learned must be a list of modes"),
         ((1, 1), "learned must name each mode once"),
     ],
 )

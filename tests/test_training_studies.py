@@ -8,7 +8,10 @@ from numpy.testing import assert_allclose
 
 from iclab import Regression
 from iclab.attention import random_separate
+from iclab.simulation.stationary import Found
 from iclab.studies import STUDIES
+from iclab.studies.fixed_points import different
+from iclab.studies.principal_components import resting
 from iclab.studies.rank_staircase import with_idle_pairs
 from iclab.studies.training import half_drop
 
@@ -37,6 +40,13 @@ from iclab.studies.training import half_drop
         ("context-lengths", {"problem": Regression((0.5, 0.0))}, "problem.eigenvalues must be positive to be tilted"),
         ("principal-components", {"weaker": 0.0}, "weaker must be positive and finite; got 0.0"),
         ("principal-components", {"asked": 0}, "asked must be a whole number >= 1; got 0"),
+        ("in-weight", {"fractions": (1.5,)}, "in_context_fraction must be between 0 and 1; got 1.5"),
+        ("in-weight", {"fractions": (0.5, 0.5)}, "fractions must differ"),
+        ("in-weight", {"in_weight_task": (1.0,)}, "in_weight_task must be 4 finite numbers"),
+        ("softmax-dynamics", {"sequences": 0}, "sequences must be a whole number >= 1; got 0"),
+        ("softmax-dynamics", {"separate_initial": 0.0}, "separate_initial must be positive and finite; got 0.0"),
+        ("fixed-points", {"searches": 0}, "searches must be a whole number >= 1; got 0"),
+        ("fixed-points", {"spread": -1.0}, "spread must be positive and finite; got -1.0"),
         ("rank-staircase", {"heads": 0}, "heads must be a whole number >= 1; got 0"),
     ],
 )
@@ -60,7 +70,7 @@ def test_idle_pairs_do_not_change_the_layer() -> None:
 def test_conspicuous_plateaus_follow_after_each_multiple_of_the_rank() -> None:
     study = STUDIES["rank-staircase"]
     case = replace(study.full, ranks=(1, 3, 8))
-    levels = study.theory(replace(case, steps=10), study.start(case, 0))["levels"].loss
+    levels = study.theory(replace(case, steps=10), study.start(case, 0))["levels"].values
     # eigenvalues 8/36 .. 1/36 and N = 31: null loss − Σ λ/a, a = 1 + (1 + 1/λ)/31
     all_levels = [1, 0.81126, 0.64898, 0.51301, 0.40318, 0.31917, 0.26045, 0.22601, 0.21335]
     assert_allclose(levels[0], all_levels, atol=5e-6)
@@ -75,3 +85,26 @@ def test_tilted_laws_keep_trace_and_order() -> None:
     assert_allclose(usual.eigenvalues, (0.4, 0.3, 0.2, 0.1), rtol=1e-15)
     assert_allclose(steep.eigenvalues, np.array([16, 9, 4, 1]) / 30, rtol=1e-15)
     assert_allclose(case.laws()["tasks"][0].task_eigenvalues, 4 * np.array([3, 4, 6, 12]) / 25, rtol=1e-15)
+
+
+def test_losses_of_searches_that_end_elsewhere_count_for_nothing() -> None:
+    found = Found(np.array([0.5, 1.0, 0.7, 0.5 + 1e-9]), np.array([1e-12, 1e-13, 1e-3, 1e-12]))
+    assert_allclose(different(found, 2), [0.5, 1.0], rtol=1e-8)
+    assert np.all(np.isinf(different(found, 3)))  # one was predicted that is not found
+
+
+def test_few_heads_are_predicted_to_rest_at_small_sets_alone() -> None:
+    study = STUDIES["fixed-points"]
+    case = replace(study.quick, heads=1, searches=1)
+    points = study.theory(case, study.start(case, 0))["points"].values
+    # null loss 1; λ/a with a = 1 + (1 + 1/λ)/31 for λ = .6, .28, .12
+    worth = np.array([0.6, 0.28, 0.12]) / (1 + (1 + 1 / np.array([0.6, 0.28, 0.12])) / 31)
+    assert_allclose(points, np.sort([1, *(1 - worth)]), rtol=1e-12)
+
+
+def test_answers_are_taken_where_the_loss_rests() -> None:
+    time = np.geomspace(1, 1000, 7)
+    loss = np.array([1.0, 0.99, 0.52, 0.5, 0.49, 0.1, 0.1])
+    answers = np.arange(7.0)[:, None]
+    taken = resting(time, loss, answers, np.array([1.0, 0.5, 0.1, 0.0]))
+    assert_allclose(taken[:, 0], [3, 6, np.nan])

@@ -58,8 +58,8 @@ class Claim(Protocol):
 
 
 def fitted_order(sizes: Float[np.ndarray, "n"], gaps: Float[np.ndarray, "n"]) -> float:
-    """Slope of log gap against log size, by least squares; NaN for fewer than three sizes or a gap of NaN or 0."""
-    if len(sizes) < 3 or not np.all(gaps > 0):
+    """Slope of log gap against log size, by least squares; NaN for fewer than three sizes or a gap of 0 or NaN."""
+    if len(sizes) < 3 or not np.all((gaps > 0) & np.isfinite(gaps)):
         return float("nan")
     return float(np.polyfit(np.log(sizes), np.log(gaps), 1)[0])
 

@@ -8,7 +8,7 @@ summary h = (1/N) Σ y x, and the whole layer is one matrix: prediction hᵀ Γ 
 Source: zhang2025training, sections 2.3 and 2.4.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Float
@@ -192,3 +192,21 @@ def aligned_separate(initial: Float[Array, "D"]) -> SeparateAttention:
 
 
 Layer = MergedAttention | SeparateAttention
+
+
+def restricted_parts(start: Layer, kind: type[Layer], dimension: int) -> tuple[Array, ...]:
+    """Arrays of one restricted layer, value first. Raises ValueError for any other start, saying what came."""
+    require(isinstance(start, kind), f"start must be a {kind.__name__}; got {type(start).__name__}.")
+    require(
+        start.restricted,
+        "start must be restricted, value of shape (H,); got D+1 value entries for each head. Its flow is not closed "
+        "in Γ: start from the restricted entries, or train the layer by simulation.",
+    )
+    require(
+        start.dimension == dimension,
+        f"start must have the dimension of the problem, D = {dimension}; got {start.dimension}.",
+    )
+    parts = tuple(np.asarray(getattr(start, entry.name), dtype=float) for entry in fields(start))
+    require(parts[0].ndim == 1, f"start must be one layer; got values of shape {parts[0].shape}. Take one at a time.")
+    require(all(bool(np.all(np.isfinite(part))) for part in parts), "start must be finite; got NaN or infinity.")
+    return parts

@@ -16,6 +16,8 @@ from iclab.agreement import SLACK, Verdict, fitted_order, rests_and_drops
 if TYPE_CHECKING:
     import xarray as xr
 
+ROUNDING = 1e-12  # relative, of numbers that seeds do not change
+
 
 @dataclass(frozen=True)
 class ExactInRate:
@@ -91,7 +93,8 @@ class WithinErrors:
     """The mean of a simulated variable over seeds against theory, in standard errors of that mean.
 
     Every entry of the variable counts; the largest distance decides. It is the yardstick of claims that are
-    exact: a bias of any size is found once there are seeds enough.
+    exact: a bias of any size is found once there are seeds enough. Entries that no draw has touched, as at the
+    start of training, have no sampling error and must agree to rounding.
     """
 
     theory: str  # path of a variable, "theory/group/variable"
@@ -103,8 +106,10 @@ class WithinErrors:
         """The largest distance in standard errors; open with fewer than three seeds."""
         simulated = _variable(result, self.simulation)
         count = simulated.sizes["seed"]
-        gap = simulated - _variable(result, self.theory)  # seed by seed, where theory knows seeds
-        distance = abs(gap.mean("seed")) / (gap.std("seed", ddof=1) / np.sqrt(count))
+        theory = _variable(result, self.theory)
+        gap = simulated - theory  # seed by seed, where theory knows seeds
+        size = abs(theory).max("seed") if "seed" in theory.dims else abs(theory)
+        distance = abs(gap.mean("seed")) / np.hypot(gap.std("seed", ddof=1) / np.sqrt(count), ROUNDING * size)
         return Verdict(
             claim="exact within sampling error",
             meaning=self.meaning,
@@ -127,21 +132,45 @@ class Within:
     quantile: float = 1.0  # of the distances; 1: the largest
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The distance |simulation / theory − 1| at the quantile; entries that either side lacks are left out."""
-        distance = abs(_variable(result, self.simulation) / _variable(result, self.theory) - 1).values
-        known = distance[np.isfinite(distance)]
+        """The distance |simulation / theory − 1| at the quantile; entries that are NaN on a side are left out."""
+        with np.errstate(invalid="ignore"):  # inf / inf: what both sides say never comes is left out too
+            distance = abs(_variable(result, self.simulation) / _variable(result, self.theory) - 1).values
+        known = distance[~np.isnan(distance)]
         name = "largest" if self.quantile == 1 else f"{100 * self.quantile:g} % quantile of the"
         return Verdict(
             claim="close to theory",
             meaning=self.meaning,
             measure=f"{name} relative distance",
-            value=float(np.quantile(known, self.quantile)) if len(known) else float("nan"),
+            value=float(np.quantile(known, self.quantile, method="higher")) if len(known) else float("nan"),
             yardstick=self.most,
             evidence=(
                 ("entries compared", f"{len(known)} of {distance.size}"),
                 ("median relative distance", f"{np.median(known):.2e}" if len(known) else "none"),
             ),
             at_most=True,
+        )
+
+
+@dataclass(frozen=True)
+class Share:
+    """A counted variable is as theory says in a share of the seeds."""
+
+    theory: str  # path of a variable, "theory/group/variable"
+    simulation: str
+    meaning: str
+    least: float = 2 / 3
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The share of seeds in which every entry of the variable is as predicted."""
+        same = _variable(result, self.simulation) == _variable(result, self.theory)
+        agreeing = same.all([axis for axis in same.dims if axis != "seed"])
+        return Verdict(
+            claim="as often as predicted",
+            meaning=self.meaning,
+            measure="share of the seeds",
+            value=float(agreeing.mean()),
+            yardstick=self.least,
+            evidence=(("seeds", f"{int(agreeing.sum())} of {agreeing.size}"),),
         )
 
 
@@ -170,6 +199,54 @@ class Limit:
                 (f"{self.along} {size:g}", f"median gap {one:.2e}")
                 for size, one in zip(sizes, gap.values, strict=True)
             ),
+        )
+
+
+@dataclass(frozen=True)
+class Vanishes:
+    """A gap that theory states about itself falls along a named size, at a stated order at least."""
+
+    gap: str  # path of a variable over the size alone, "theory/group/variable"
+    meaning: str
+    along: str  # the axis, a size that grows
+    order: float
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """Order in 1/size of the gap."""
+        gap = _variable(result, self.gap)
+        sizes = gap[self.along].values.astype(float)
+        words = self.along.replace("_", " ")
+        return Verdict(
+            claim=f"limit in {words}",
+            meaning=self.meaning,
+            measure=f"order in 1/({words}) of the largest gap",
+            value=fitted_order(1 / sizes, gap.values),
+            yardstick=self.order - SLACK,
+            evidence=tuple((f"{words} {size:g}", f"{one:.2e}") for size, one in zip(sizes, gap.values, strict=True)),
+        )
+
+
+@dataclass(frozen=True)
+class Misses:
+    """An approximation is off by at least a factor, in the entry where it is worst: its limits, measured."""
+
+    theory: str  # path of a variable, "theory/group/variable"
+    simulation: str
+    meaning: str
+    factor: float
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The largest ratio, either way, between theory and the simulated mean over seeds."""
+        simulated = _variable(result, self.simulation).mean("seed")
+        ratio = (simulated / _variable(result, self.theory)).values
+        factor = np.maximum(ratio, 1 / ratio)
+        return Verdict(
+            claim="off by a factor",
+            meaning=self.meaning,
+            measure=f"largest factor between {factor.size} simulated means and theory",
+            value=float(np.max(factor)),
+            yardstick=self.factor,
+            evidence=(("least factor", f"{np.min(factor):.3f}"),),
         )
 
 

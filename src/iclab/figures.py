@@ -61,12 +61,20 @@ def inline(svg: bytes, *, name: str) -> str:
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
 
 
+def pale(color: str) -> tuple[float, float, float]:
+    """The color mixed with white, for the seeds behind a theory of that color."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(color)
+    return (1 + red) / 2, (1 + green) / 2, (1 + blue) / 2
+
+
 def theory_line(axes: "Axes", x: Any, y: Any, *, color: str = INK, label: str | None = None) -> None:
     """What theory says: a solid line."""
     axes.plot(x, y, color=color, lw=1.6, zorder=2, label=label)
 
 
-def seed_lines(axes: "Axes", x: Any, rows: Iterable, *, color: str = COLORS[5], label: str | None = None) -> None:
+def seed_lines(axes: "Axes", x: Any, rows: Iterable, *, color: Any = COLORS[5], label: str | None = None) -> None:
     """What simulation finds: a thin line for each seed, on top of theory."""
     for i, row in enumerate(rows):
         axes.plot(x, row, color=color, lw=0.8, zorder=3, label=label if i == 0 else None)
@@ -75,6 +83,23 @@ def seed_lines(axes: "Axes", x: Any, rows: Iterable, *, color: str = COLORS[5], 
 def dashed_line(axes: "Axes", x: Any, y: Any, *, color: str, label: str | None = None) -> None:
     """A second account of what a solid line of the same color says: dashed, on top of it."""
     axes.plot(x, y, color=color, lw=1.2, ls=(0, (3, 2)), zorder=4, label=label)
+
+
+def seed_dots(axes: "Axes", x: Any, rows: Iterable, *, color: Any = COLORS[5], label: str | None = None) -> None:
+    """What simulation finds at a few places: an open circle for each seed, on top of theory."""
+    for i, row in enumerate(rows):
+        axes.plot(
+            x,
+            row,
+            color=color,
+            marker="o",
+            ms=4,
+            mfc="none",
+            mew=0.8,
+            ls="",
+            zorder=5,
+            label=label if i == 0 else None,
+        )
 
 
 def mean_points(

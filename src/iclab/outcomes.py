@@ -1,11 +1,11 @@
 """What witnesses return: frozen arrays whose fields know their symbol, their axes and their unit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from iclab.numerics import Values, require
 
@@ -31,19 +31,24 @@ def unlabelled() -> Any:
 
 
 def quantities(outcome: Any) -> Iterator[tuple[str, Quantity, np.ndarray]]:
-    """Name, description and array of each labelled field of an outcome.
+    """Name, description and array of each labelled part of an outcome.
 
     Raises ValueError where an array has not one axis for each name.
     """
+    parts = outcome.quantities() if isinstance(outcome, Measured) else _fields(outcome)
+    for name, described, array in parts:
+        whole = f"{type(outcome).__name__}.{name}"
+        require(
+            array.ndim == len(described.axes),
+            f"{whole} must have the axes {described.axes}; got shape {array.shape}.",
+        )
+        yield name, described, array
+
+
+def _fields(outcome: Any) -> Iterator[tuple[str, Quantity, np.ndarray]]:
     for entry in fields(outcome):
         if "quantity" in entry.metadata:
-            described, array = entry.metadata["quantity"], np.asarray(getattr(outcome, entry.name))
-            name = f"{type(outcome).__name__}.{entry.name}"
-            require(
-                array.ndim == len(described.axes),
-                f"{name} must have the axes {described.axes}; got shape {array.shape}.",
-            )
-            yield entry.name, described, array
+            yield entry.name, entry.metadata["quantity"], np.asarray(getattr(outcome, entry.name))
 
 
 @dataclass(frozen=True)
@@ -82,26 +87,6 @@ class ValueCurves:
 
 
 @dataclass(frozen=True)
-class LossByRate:
-    """Mean squared error along gradient descent at several step sizes, all at the same times."""
-
-    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "rate time"] = quantity("L", "rate", "time", unit="label²", words="mean squared error")
-
-
-@dataclass(frozen=True)
-class LossBySequences:
-    """Mean squared error on training sets of several sizes, along gradient descent on each."""
-
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "sequences time"] = quantity(
-        "L", "sequences", "time", unit="label²", words="mean squared error"
-    )
-
-
-@dataclass(frozen=True)
 class Levels:
     """Losses of the plateaus, from nothing learned to everything learned."""
 
@@ -109,156 +94,220 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class DropTime:
-    """When a curve has made half of its one drop."""
+class DropCounts:
+    """How often the loss of each kind of attention drops between stages."""
 
-    time: Float[np.ndarray, ""] | float = quantity("t½", unit="τ", words="time of the half drop")
-
-
-@dataclass(frozen=True)
-class DropBySequences:
-    """When curves on training sets of several sizes have made half of their one drop."""
-
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    time: Float[np.ndarray, "sequences"] = quantity("t½", "sequences", unit="τ", words="time of the half drop")
+    merged: int = quantity("n", words="drops with merged key and query")
+    separate: int = quantity("n", words="drops with separate key and query")
 
 
 @dataclass(frozen=True)
-class LevelsByRank:
-    """Losses of the conspicuous plateaus of heads of several ranks; the last level repeats to fill the row."""
+class ModeCurves:
+    """A transformer of two diagonal factors along training, mode by mode, in the eigenbasis of the inputs."""
 
-    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
-    loss: Float[np.ndarray, "rank plateau"] = quantity(
-        "L(M_m)", "rank", "plateau", unit="label²", words="loss of a conspicuous plateau"
-    )
-
-
-@dataclass(frozen=True)
-class LossByRank:
-    """Mean squared error along training, for heads of several ranks."""
-
-    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
     time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "rank time"] = quantity("L", "rank", "time", unit="label²", words="mean squared error")
+    value: Float[np.ndarray, "time mode"] = quantity("p", "time", "mode", words="value weight of a mode")
+    key_query: Float[np.ndarray, "time mode"] = quantity("q", "time", "mode", words="key-query weight of a mode")
+    strength: Float[np.ndarray, "time mode"] = quantity("p q", "time", "mode", words="strength of a mode")
+    loss: Float[np.ndarray, "time"] = quantity("L", "time", unit="label²", words="mean squared error")
+
+    @classmethod
+    def of(cls, time: np.ndarray, value: np.ndarray, key_query: np.ndarray, loss: np.ndarray) -> Self:
+        """The curves of given weights; the strengths are their products."""
+        return cls(time, value, key_query, value * key_query, loss)
 
 
 @dataclass(frozen=True)
-class LossByRankAndRate:
-    """Mean squared error along gradient descent at several step sizes, for heads of several ranks."""
+class MatrixCurves:
+    """A transformer of two full matrices along training, in the eigenbasis of the inputs.
 
-    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
-    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    The misalignment is the share of the weights' norm that lies off the diagonals, the balance |p|² − |q|².
+    """
+
     time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "rank rate time"] = quantity(
-        "L", "rank", "rate", "time", unit="label²", words="mean squared error"
-    )
+    value: Float[np.ndarray, "time row column"] = quantity("p", "time", "row", "column", words="value matrix")
+    key_query: Float[np.ndarray, "time row column"] = quantity("q", "time", "row", "column", words="key-query matrix")
+    strength: Float[np.ndarray, "time mode"] = quantity("p q", "time", "mode", words="strength of a mode")
+    misalignment: Float[np.ndarray, "time"] = quantity("off/all", "time", words="share of the norm off the diagonals")
+    balance: Float[np.ndarray, "time"] = quantity("|p|²−|q|²", "time", words="balance of the two factors")
+    loss: Float[np.ndarray, "time"] = quantity("L", "time", unit="label²", words="mean squared error")
+
+    @staticmethod
+    def readings(value: np.ndarray, key_query: np.ndarray) -> dict[str, np.ndarray]:
+        """Strength, misalignment and balance of given matrices, whatever axes stand before their last two."""
+        diagonal = [np.einsum("...ii->...i", matrix) for matrix in (value, key_query)]
+        size = [np.sum(matrix**2, (-2, -1)) for matrix in (value, key_query)]
+        total = size[0] + size[1]
+        off = np.maximum(total - sum(np.sum(entries**2, -1) for entries in diagonal), 0.0)
+        share = np.sqrt(off / np.where(total > 0, total, 1.0))
+        return {"strength": diagonal[0] * diagonal[1], "misalignment": share, "balance": size[0] - size[1]}
 
 
 @dataclass(frozen=True)
-class LossByRankAndSequences:
-    """Mean squared error on training sets of several sizes, for heads of several ranks."""
+class TransformerCurves(MatrixCurves):
+    """The whole linear transformer along training.
 
-    rank: Int[np.ndarray, "rank"] = quantity("R", "rank", words="key-query pairs of a head")
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    `stray` is the norm of the blocks that no expected gradient drives: value entries that read inputs, key-query
+    entries that read labels. The loss is that of the batch each step is taken on, before the step.
+    """
+
+    stray: Float[np.ndarray, "time"] = quantity("|p₁|, |q₂|", "time", words="norm of the undriven blocks")
+
+
+@dataclass(frozen=True)
+class SingleHeadCurves:
+    """One head with a scalar value and a diagonal key-query matrix along training."""
+
     time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "rank sequences time"] = quantity(
-        "L", "rank", "sequences", "time", unit="label²", words="mean squared error"
-    )
+    value: Float[np.ndarray, "time"] = quantity("u", "time", words="value weight")
+    key_query: Float[np.ndarray, "time mode"] = quantity("U", "time", "mode", words="key-query weight of a mode")
+    strength: Float[np.ndarray, "time mode"] = quantity("u U", "time", "mode", words="strength of a mode")
+    loss: Float[np.ndarray, "time"] = quantity("L", "time", unit="label²", words="mean squared error")
 
 
 @dataclass(frozen=True)
-class LossByInitial:
-    """Mean squared error along training, from starts of several sizes."""
+class ExpectedLoss:
+    """Loss of stochastic gradient descent, averaged over the draws, beside that of descent on the population.
 
-    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
+    `stable` says whether the rate lies below the critical one; above it the average grows without bound, although
+    most runs may look healthy, and is inf after overflow.
+    """
+
     time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "initial time"] = quantity(
-        "L", "initial", "time", unit="label²", words="mean squared error"
+    loss: Float[np.ndarray, "time"] = quantity("E L", "time", unit="label²", words="expected mean squared error")
+    deterministic: Float[np.ndarray, "time"] = quantity(
+        "L̄", "time", unit="label²", words="mean squared error of descent on the population"
     )
+    stable: bool = quantity("η < η_c", words="whether the rate is below the critical one")
 
 
 @dataclass(frozen=True)
-class LossByInitialAndRate:
-    """Mean squared error along gradient descent at several step sizes, from starts of several sizes."""
+class SmallNoiseLoss:
+    """Loss and balance of stochastic gradient descent to first order in the gradient's variance.
 
-    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
-    rate: Float[np.ndarray, "rate"] = quantity("η", "rate", words="step of gradient descent")
+    `spread` is the standard deviation of the weights relative to their norm: the expansion holds while it is small.
+    `stable` says whether descent on the population is stable where the run ends; noise may forbid it earlier.
+    """
+
     time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "initial rate time"] = quantity(
-        "L", "initial", "rate", "time", unit="label²", words="mean squared error"
+    loss: Float[np.ndarray, "time"] = quantity("E L", "time", unit="label²", words="expected mean squared error")
+    deterministic: Float[np.ndarray, "time"] = quantity(
+        "L̄", "time", unit="label²", words="mean squared error of descent on the population"
     )
+    balance: Float[np.ndarray, "time"] = quantity("E u²−|U|²", "time", words="expected balance of the two factors")
+    spread: Float[np.ndarray, "time"] = quantity("δW/W", "time", words="relative spread of the weights")
+    stable: bool = quantity("stable", words="whether descent on the population is stable at the end")
 
 
 @dataclass(frozen=True)
-class LossByInitialAndSequences:
-    """Mean squared error on training sets of several sizes, from starts of several sizes."""
+class GammaRuns:
+    """Runs of one-pass SGD on Γ; one axis of runs may stand first.
 
-    initial: Float[np.ndarray, "initial"] = quantity("s", "initial", words="size of the start")
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
+    `batch_loss` is the mean squared error on the batch of a step, before the step: its average over runs is the
+    expected loss.
+    """
+
     time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "initial sequences time"] = quantity(
-        "L", "initial", "sequences", "time", unit="label²", words="mean squared error"
+    gamma: Float[np.ndarray, "*run time row column"] = quantity("Γ", "time", "row", "column", words="weights")
+    batch_loss: Float[np.ndarray, "*run time"] = quantity(
+        "L_B", "time", unit="label²", words="mean squared error on one batch"
     )
 
 
 @dataclass(frozen=True)
-class LossByLength:
-    """Mean squared error of one layer on contexts of several lengths."""
+class HeadRuns:
+    """Runs of one-pass SGD on one head, Γ = u U; one axis of runs may stand first."""
 
-    context_length: Int[np.ndarray, "context_length"] = quantity("N", "context_length", words="labelled examples")
-    loss: Float[np.ndarray, "context_length"] = quantity(
-        "L", "context_length", unit="label²", words="mean squared error"
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    value: Float[np.ndarray, "*run time"] = quantity("u", "time", words="value weight")
+    key_query: Float[np.ndarray, "*run time row column"] = quantity(
+        "U", "time", "row", "column", words="key-query matrix"
+    )
+    batch_loss: Float[np.ndarray, "*run time"] = quantity(
+        "L_B", "time", unit="label²", words="mean squared error on one batch"
     )
 
-
-@dataclass(frozen=True)
-class LossByNoise:
-    """Mean squared error of one layer on contexts with several variances of the label noise."""
-
-    noise: Float[np.ndarray, "noise"] = quantity("ρ", "noise", unit="label²", words="variance of the label noise")
-    loss: Float[np.ndarray, "noise"] = quantity("L", "noise", unit="label²", words="mean squared error")
+    @property
+    def gamma(self) -> Float[np.ndarray, "*run time row column"]:
+        """Γ = u U."""
+        return self.value[..., None, None] * self.key_query
 
 
 @dataclass(frozen=True)
-class LossByTilt:
-    """Mean squared error of one layer where a covariance is a power of the trained input covariance."""
+class LossSample:
+    """Mean squared error over independent runs: mean with its standard error, and median."""
 
-    tilt: Float[np.ndarray, "tilt"] = quantity("p", "tilt", words="power of the input eigenvalues")
-    loss: Float[np.ndarray, "tilt"] = quantity("L", "tilt", unit="label²", words="mean squared error")
-
-
-@dataclass(frozen=True)
-class DropTimes:
-    """When a staircase drops, each time as half of the drop is made."""
-
-    time: Float[np.ndarray, "drop"] = quantity("t_m", "drop", unit="τ", words="time of a half drop")
-
-
-@dataclass(frozen=True)
-class DropTimesBySequences:
-    """When staircases on training sets of several sizes drop."""
-
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    time: Float[np.ndarray, "sequences drop"] = quantity(
-        "t_m", "sequences", "drop", unit="τ", words="time of a half drop"
+    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
+    loss: Float[np.ndarray, "time"] = quantity("⟨L⟩", "time", unit="label²", words="mean over runs")
+    standard_error: Float[np.ndarray, "time"] = quantity(
+        "±", "time", unit="label²", words="standard error of the mean"
     )
+    median: Float[np.ndarray, "time"] = quantity("med L", "time", unit="label²", words="median over runs")
+
+    @classmethod
+    def of(cls, time: np.ndarray, losses: Float[np.ndarray, "run time"]) -> Self:
+        """The sample of given losses, one run a row."""
+        error = np.std(losses, axis=0, ddof=1) / np.sqrt(len(losses))
+        return cls(time, np.mean(losses, axis=0), error, np.median(losses, axis=0))
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What a layer answers to given queries, at each plateau of its training."""
+class SearchEnds:
+    """Where searches for a vanishing gradient ended."""
 
-    answer: Float[np.ndarray, "plateau query"] = quantity("ŷ", "plateau", "query", unit="label", words="answer")
+    loss: Float[np.ndarray, "search"] = quantity("L", "search", unit="label²", words="loss at the end")
+    slope: Float[np.ndarray, "search"] = quantity("|∇L|/2", "search", words="length of the gradient at the end")
+
+
+AXES = {
+    "time": Quantity("t", ("time",), "τ", "training time"),
+    "rate": Quantity("η", ("rate",), "", "step of gradient descent"),
+    "sequences": Quantity("P", ("sequences",), "", "training sequences"),
+    "rank": Quantity("R", ("rank",), "", "key-query pairs of a head"),
+    "initial": Quantity("s", ("initial",), "", "size of the start"),
+    "context_length": Quantity("N", ("context_length",), "", "labelled examples before the query"),
+    "noise": Quantity("ρ", ("noise",), "label²", "variance of the label noise"),
+    "tilt": Quantity("p", ("tilt",), "", "power of the input eigenvalues"),
+    "fraction": Quantity("p", ("fraction",), "", "fraction of sequences with fresh tasks"),
+}
+"""The axes along which `Measured` may lie and whose points have values."""
 
 
 @dataclass(frozen=True)
-class AnswersBySequences:
-    """What layers trained on several numbers of sequences answer to given queries, at each plateau."""
+class Measured:
+    """One quantity over named axes, in their order.
 
-    sequences: Int[np.ndarray, "sequences"] = quantity("P", "sequences", words="training sequences")
-    answer: Float[np.ndarray, "sequences plateau query"] = quantity(
-        "ŷ", "sequences", "plateau", "query", unit="label", words="answer"
-    )
+    `axes` holds the points of each axis, or None where it only counts.
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    words: str
+    values: np.ndarray
+    axes: Mapping[str, np.ndarray | None]
+
+    def quantities(self) -> Iterator[tuple[str, Quantity, np.ndarray]]:
+        """The points of the axes, then the quantity itself."""
+        for axis, points in self.axes.items():
+            if points is not None:
+                yield axis, AXES[axis], np.asarray(points)
+        yield self.name, Quantity(self.symbol, tuple(self.axes), self.unit, self.words), np.asarray(self.values)
+
+
+def losses(values: np.ndarray, **axes: np.ndarray | None) -> Measured:
+    """Mean squared errors over named axes, as in losses(curves, rate=rates, time=time)."""
+    return Measured("loss", "L", "label²", "mean squared error", values, axes)
+
+
+def half_drops(values: np.ndarray, **axes: np.ndarray | None) -> Measured:
+    """Times, in units of τ, at which half of a drop of the loss is made."""
+    return Measured("half_drop", "t½", "τ", "time of a half drop", values, axes)
+
+
+def answers(values: np.ndarray, **axes: np.ndarray | None) -> Measured:
+    """Labels that layers answer to queries."""
+    return Measured("answer", "ŷ", "label", "answer", values, axes)
 
 
 @dataclass(frozen=True)

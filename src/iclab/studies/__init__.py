@@ -15,6 +15,15 @@ _OURS = (
     "context_lengths",
     "drop_times",
     "principal_components",
+    "in_weight",
+    "softmax_dynamics",
+    "fixed_points",
+    "mode_staging",
+    "finite_context",
+    "sgd_noise",
+    "conservation",
+    "phase_portrait",
+    "alignment",
 )
 
 

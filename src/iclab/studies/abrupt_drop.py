@@ -18,7 +18,7 @@ from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
 from iclab.claims import ExactInRate, LimitInSequences
 from iclab.conventions import merged_units
-from iclab.outcomes import Levels, LossByRate, LossBySequences, LossCurve
+from iclab.outcomes import Levels, LossCurve, Measured
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
 from iclab.study import Study
@@ -60,7 +60,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Levels]:
     }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, LossByRate | LossBySequences]:
+def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     moments = theories.population.moments(case.problem)
     return {

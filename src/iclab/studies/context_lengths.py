@@ -20,7 +20,7 @@ from iclab import theory as theories
 from iclab.attention import MergedAttention, SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences, WithinErrors
 from iclab.numerics import require, whole_number
-from iclab.outcomes import Levels, LossByLength, LossByNoise, LossByRate, LossBySequences, LossByTilt, LossCurve
+from iclab.outcomes import Levels, LossCurve, Measured, losses
 from iclab.problem import Regression, checked_lengths
 from iclab.studies.training import (
     TrainingCase,
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EPOCH = 0.3947308961  # training time of an epoch of the published run: 2 × its rate .02 × N^(2/3)
-
-
-Tests = LossByLength | LossByNoise | LossByTilt
 
 
 @dataclass(frozen=True)
@@ -90,13 +87,13 @@ class Case(TrainingCase):
             ],
         }
 
-    def labelled(self, losses: dict[str, Float[np.ndarray, "n"]]) -> dict[str, Tests]:
+    def labelled(self, tested: dict[str, Float[np.ndarray, "n"]]) -> dict[str, Measured]:
         """Losses of the tests as outcomes."""
         return {
-            "lengths": LossByLength(np.array(self.test_lengths), losses["lengths"]),
-            "noises": LossByNoise(np.array(self.test_noises), losses["noises"]),
-            "inputs": LossByTilt(np.array(self.input_tilts), losses["inputs"]),
-            "tasks": LossByTilt(np.array(self.task_tilts), losses["tasks"]),
+            "lengths": losses(tested["lengths"], context_length=np.array(self.test_lengths)),
+            "noises": losses(tested["noises"], noise=np.array(self.test_noises)),
+            "inputs": losses(tested["inputs"], tilt=np.array(self.input_tilts)),
+            "tasks": losses(tested["tasks"], tilt=np.array(self.task_tilts)),
         }
 
 
@@ -111,26 +108,24 @@ def start(case: Case, seed: int) -> SeparateAttention:
     return random_separate(case.problem.dimension, case.heads, scale=case.initial, rng=rng)
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, LossCurve | Levels | Tests]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, LossCurve | Levels | Measured]:
     """Training on mixed lengths; the loss of its best layer under each test law; the best loss at each length."""
     dynamics, population = theories.dynamics, theories.population
     moments = population.moments(case.problem)
     flow = dynamics.separate_flow(moments, start, case.rate * marks(case.steps))
     gamma = population.best_gamma(moments)
     laws = {name: [population.moments(law) for law in laws] for name, laws in case.laws().items()}
-    losses = {name: np.array([population.loss(law, gamma) for law in several]) for name, several in laws.items()}
+    tested = {name: np.array([population.loss(law, gamma) for law in several]) for name, several in laws.items()}
     best = np.array([population.best_loss(law) for law in laws["lengths"]])
     return {
         "flow": LossCurve(flow.time, flow.loss),
         "levels": Levels(dynamics.plateaus(moments)),
-        "best": LossByLength(np.array(case.test_lengths), best),
-        **case.labelled(losses),
+        "best": losses(best, context_length=np.array(case.test_lengths)),
+        **case.labelled(tested),
     }
 
 
-def simulation(
-    case: Case, start: SeparateAttention, *, key: "PRNGKeyArray"
-) -> dict[str, LossByRate | LossBySequences | Tests]:
+def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
     """Gradient descent at three rates and on drawn training sets; tests on drawn contexts."""
     import jax
 
@@ -145,14 +140,14 @@ def simulation(
         drawn = contexts.draw(law, case.test_contexts, key=key)
         return float(np.mean((predictions.predict(drawn, layer) - drawn.target) ** 2))
 
-    losses = {
+    tested = {
         name: np.array([test(law, jax.random.fold_in(one, i)) for i, law in enumerate(laws)])
         for one, (name, laws) in zip(testing, case.laws().items(), strict=True)
     }
     return {
         "rates": by_rate(moments, start, rate=case.rate, steps=case.steps),
         "sequences": by_sequences(case, on_sequences(case, start, key=training)),
-        **case.labelled(losses),
+        **case.labelled(tested),
     }
 
 

@@ -19,7 +19,7 @@ from iclab import theory as theories
 from iclab.agreement import rests_and_drops
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import Limit, Within
-from iclab.outcomes import DropTimes, DropTimesBySequences, Levels, LossCurve
+from iclab.outcomes import Levels, LossCurve, Measured, half_drops
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, drawn_statistics, first_seed, on_drawn, on_population
 from iclab.study import Study
@@ -48,19 +48,17 @@ def start(case: Case, seed: int) -> SeparateAttention:
     return random_separate(case.problem.dimension, case.heads, scale=case.initial, rng=rng)
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, DropTimes | Levels]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Measured | Levels]:
     """The predicted time of each drop, and the levels between which the loss drops."""
     dynamics = theories.dynamics
     moments = theories.population.moments(case.problem)
     return {
-        "drops": DropTimes(dynamics.drop_times(moments, start)),
+        "drops": half_drops(dynamics.drop_times(moments, start), drop=None),
         "levels": Levels(dynamics.plateaus(moments)),
     }
 
 
-def simulation(
-    case: Case, start: SeparateAttention, *, key: "PRNGKeyArray"
-) -> dict[str, DropTimes | DropTimesBySequences | LossCurve]:
+def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured | LossCurve]:
     """Times at which gradient descent passes the middles between levels; NaN for drops after the last step."""
     moments, steps = theories.population.moments(case.problem), fine_marks(case.steps)
     levels = theories.dynamics.plateaus(moments)
@@ -68,8 +66,8 @@ def simulation(
     drawn = on_drawn(case, drawn_statistics(case, start, key=key), start, steps=steps)
     times = [rests_and_drops(drawn.time, loss, levels)[1] for loss in drawn.loss]
     return {
-        "drops": DropTimes(rests_and_drops(exact.time, exact.loss, levels)[1]),
-        "sequences": DropTimesBySequences(np.array(case.sequences), np.stack(times)),
+        "drops": half_drops(rests_and_drops(exact.time, exact.loss, levels)[1], drop=None),
+        "sequences": half_drops(np.stack(times), sequences=np.array(case.sequences), drop=None),
         "curve": LossCurve(drawn.time, drawn.loss[-1]),
     }
 
@@ -82,7 +80,7 @@ def fine_marks(steps: int) -> Int[np.ndarray, "record"]:
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """One run with the predicted drops; simulated against predicted times of all drops and seeds."""
     run, times = figure.subplots(1, 2, width_ratios=[1.4, 1])
-    predicted = result["theory/drops"].to_dataset().time
+    predicted = result["theory/drops"].to_dataset().half_drop
     figures.level_lines(run, first_seed(result["theory/levels"].to_dataset().loss), label="plateaus of theory")
     for i, time in enumerate(first_seed(predicted).values):
         run.axvline(time, color=figures.INK, lw=1, ls="--", label="predicted drops" if i == 0 else None)
@@ -90,11 +88,11 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         curve, drawn = result["simulation/curve"].to_dataset(), result["simulation/sequences"].to_dataset()
         size = int(drawn.sequences[-1])
         figures.seed_lines(run, curve.time[1:], curve.loss.values[:1, 1:], label=f"descent on {size} sequences")
-        exact = result["simulation/drops"].to_dataset().time
+        exact = result["simulation/drops"].to_dataset().half_drop
         for mode, color in zip(range(exact.sizes["drop"]), figures.COLORS, strict=False):
             at = predicted.isel({"drop": mode})
             times.plot(at, exact.isel({"drop": mode}), "o", ms=5, color=color, mfc="none", label=f"drop {mode + 1}")
-            times.plot(at, drawn.time.isel({"drop": mode, "sequences": -1}), "x", ms=4, color=color)
+            times.plot(at, drawn.half_drop.isel({"drop": mode, "sequences": -1}), "x", ms=4, color=color)
         ends = [float(predicted.min()), float(predicted.max())]
         times.plot(ends, ends, color=figures.INK, lw=0.8)
         times.legend(title=f"○ population  × {size} sequences", title_fontsize=7)
@@ -115,22 +113,22 @@ STUDY = Study(
     figure=figure,
     claims=(
         Within(
-            "theory/drops/time",
-            "simulation/drops/time",
+            "theory/drops/half_drop",
+            "simulation/drops/half_drop",
             "Most drops on the population moments come when they are predicted.",
             most=0.01,
             quantile=0.5,
         ),
         Within(
-            "theory/drops/time",
-            "simulation/drops/time",
+            "theory/drops/half_drop",
+            "simulation/drops/half_drop",
             "Nearly all drops on the population moments come when they are predicted.",
             most=0.1,
             quantile=0.9,
         ),
         Limit(
-            "theory/drops/time",
-            "simulation/sequences/time",
+            "theory/drops/half_drop",
+            "simulation/sequences/half_drop",
             "On many drawn sequences drops come when they are predicted.",
             along="sequences",
             order=0.5,

@@ -18,7 +18,7 @@ from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import require
-from iclab.outcomes import Levels, LossByInitial, LossByInitialAndRate, LossByInitialAndSequences
+from iclab.outcomes import Levels, Measured, losses
 from iclab.problem import Regression
 from iclab.studies.training import FINER, TrainingCase, drawn_statistics, log_marks, on_drawn, on_population
 from iclab.study import Study
@@ -61,20 +61,18 @@ def start(case: Case, seed: int) -> SeparateAttention:
     )
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, LossByInitial | Levels]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Measured | Levels]:
     """The gradient flow from each start, and the plateaus."""
     dynamics = theories.dynamics
     moments, time = theories.population.moments(case.problem), case.rate * log_marks(case.steps)
     flows = [dynamics.separate_flow(moments, one, time).loss for one in layers(start)]
     return {
-        "flow": LossByInitial(sizes(case), time, np.stack(flows)),
+        "flow": losses(np.stack(flows), initial=sizes(case), time=time),
         "levels": Levels(dynamics.plateaus(moments)),
     }
 
 
-def simulation(
-    case: Case, start: SeparateAttention, *, key: "PRNGKeyArray"
-) -> dict[str, LossByInitialAndRate | LossByInitialAndSequences]:
+def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
     """Gradient descent from each start on the population moments at three rates, and on drawn training sets."""
     moments, steps = theories.population.moments(case.problem), log_marks(case.steps)
     rates = [on_population(moments, start, rate=case.rate / finer, steps=finer * steps).loss for finer in FINER]
@@ -82,8 +80,8 @@ def simulation(
     trained = [on_drawn(case, data, one, steps=steps).loss for one in layers(start)]
     time = case.rate * steps
     return {
-        "rates": LossByInitialAndRate(sizes(case), case.rate / FINER, time, np.stack(rates, axis=1)),
-        "sequences": LossByInitialAndSequences(sizes(case), np.array(case.sequences), time, np.stack(trained)),
+        "rates": losses(np.stack(rates, axis=1), initial=sizes(case), rate=case.rate / FINER, time=time),
+        "sequences": losses(np.stack(trained), initial=sizes(case), sequences=np.array(case.sequences), time=time),
     }
 
 

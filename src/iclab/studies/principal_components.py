@@ -20,7 +20,7 @@ from iclab.agreement import rests_and_drops
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import Limit
 from iclab.numerics import require_positive, whole_number
-from iclab.outcomes import Answers, AnswersBySequences, Levels, LossBySequences, Trajectory
+from iclab.outcomes import Levels, Measured, Trajectory, answers
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_sequences, first_seed, log_marks, on_sequences
 from iclab.study import Study
@@ -73,30 +73,33 @@ def start(case: Case, seed: int) -> Start:
     return Start(layer, inputs[:, :-1], labels, inputs[:, -1])
 
 
-def theory(case: Case, start: Start) -> dict[str, Answers | Levels]:
+def theory(case: Case, start: Start) -> dict[str, Measured | Levels]:
     """Answers of principal component regression with 1, ..., D components, and the losses of the plateaus."""
     dynamics = theories.dynamics
     moments = theories.population.moments(case.problem)
-    answers = [
+    predicted = [
         dynamics.plateau_prediction(moments, range(learned), start.inputs, start.labels, start.query)
         for learned in range(1, moments.dimension + 1)
     ]
-    return {"answers": Answers(np.stack(answers)), "levels": Levels(dynamics.plateaus(moments))}
+    return {
+        "answers": answers(np.stack(predicted), plateau=None, query=None),
+        "levels": Levels(dynamics.plateaus(moments)),
+    }
 
 
-def simulation(case: Case, start: Start, *, key: "PRNGKeyArray") -> dict[str, AnswersBySequences | LossBySequences]:
+def simulation(case: Case, start: Start, *, key: "PRNGKeyArray") -> dict[str, Measured]:
     """Training on drawn sets, and the answers of the layers at which the loss rests."""
     from iclab.simulation import contexts, predictions
 
     levels = theories.dynamics.plateaus(theories.population.moments(case.problem))
     trained = on_sequences(case, start.layer, key=key, steps=log_marks(case.steps))
     asked = contexts.assemble(start.inputs, start.labels, start.query, np.zeros(case.asked))
-    answers = [
+    answered = [
         resting(run.time, run.loss, predictions.predict(asked, run.weights), levels)
         for run in (Trajectory(trained.time, loss, trained.weights[i]) for i, loss in enumerate(trained.loss))
     ]
     return {
-        "answers": AnswersBySequences(np.array(case.sequences), np.stack(answers)),
+        "answers": answers(np.stack(answered), sequences=np.array(case.sequences), plateau=None, query=None),
         "sequences": by_sequences(case, trained),
     }
 

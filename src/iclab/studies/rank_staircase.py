@@ -18,7 +18,7 @@ from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import require
-from iclab.outcomes import LevelsByRank, LossByRank, LossByRankAndRate, LossByRankAndSequences
+from iclab.outcomes import Measured, losses
 from iclab.problem import Regression, checked_lengths
 from iclab.studies.training import TrainingCase, by_rate, drawn_statistics, marks, on_drawn
 from iclab.study import Study
@@ -59,22 +59,21 @@ def start(case: Case, seed: int) -> tuple[SeparateAttention, ...]:
     )
 
 
-def theory(case: Case, start: tuple[SeparateAttention, ...]) -> dict[str, LossByRank | LevelsByRank]:
+def theory(case: Case, start: tuple[SeparateAttention, ...]) -> dict[str, Measured]:
     """The gradient flow of each rank, and the losses of its conspicuous plateaus."""
     dynamics = theories.dynamics
     moments = theories.population.moments(case.problem)
     time, rank = case.rate * marks(case.steps), np.array(case.ranks)
     levels = dynamics.plateaus(moments)
     learned = np.arange(-(-case.problem.dimension // rank.min()) + 1) * rank[:, None]
+    flows = [dynamics.separate_flow(moments, one, time).loss for one in start]
     return {
-        "flow": LossByRank(rank, time, np.stack([dynamics.separate_flow(moments, one, time).loss for one in start])),
-        "levels": LevelsByRank(rank, levels[np.minimum(learned, case.problem.dimension)]),
+        "flow": losses(np.stack(flows), rank=rank, time=time),
+        "levels": losses(levels[np.minimum(learned, case.problem.dimension)], rank=rank, plateau=None),
     }
 
 
-def simulation(
-    case: Case, start: tuple[SeparateAttention, ...], *, key: "PRNGKeyArray"
-) -> dict[str, LossByRankAndRate | LossByRankAndSequences]:
+def simulation(case: Case, start: tuple[SeparateAttention, ...], *, key: "PRNGKeyArray") -> dict[str, Measured]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     moments, rank = theories.population.moments(case.problem), np.array(case.ranks)
     layers = [with_idle_pairs(one, max(case.ranks)) for one in start]  # of one shape, to compile once
@@ -82,9 +81,12 @@ def simulation(
     data = drawn_statistics(case, layers[0], key=key)
     trained = [on_drawn(case, data, one) for one in layers]
     return {
-        "rates": LossByRankAndRate(rank, rates[0].rate, rates[0].time, np.stack([one.loss for one in rates])),
-        "sequences": LossByRankAndSequences(
-            rank, np.array(case.sequences), trained[0].time, np.stack([one.loss for one in trained])
+        "rates": losses(np.stack([one.values for one in rates]), rank=rank, **rates[0].axes),
+        "sequences": losses(
+            np.stack([one.loss for one in trained]),
+            rank=rank,
+            sequences=np.array(case.sequences),
+            time=trained[0].time,
         ),
     }
 

@@ -19,7 +19,7 @@ from iclab.agreement import rests_and_drops
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences
 from iclab.conventions import separate_units
-from iclab.outcomes import HeadCurves, Levels, LossByRate, LossBySequences, Trajectory, ValueCurves
+from iclab.outcomes import HeadCurves, Levels, Measured, Trajectory, ValueCurves
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
 from iclab.study import Study
@@ -64,9 +64,7 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, HeadCurves | Value
     }
 
 
-def simulation(
-    case: Case, start: SeparateAttention, *, key: "PRNGKeyArray"
-) -> dict[str, LossByRate | LossBySequences | HeadCurves]:
+def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured | HeadCurves]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     trained = on_sequences(case, start, key=key)
     largest = SeparateAttention(trained.weights.value[-1], trained.weights.key[-1], trained.weights.query[-1])

@@ -10,7 +10,7 @@ from iclab import figures
 from iclab.agreement import first_below
 from iclab.attention import MergedAttention, SeparateAttention
 from iclab.numerics import require_positive, whole_number
-from iclab.outcomes import LossByRate, LossBySequences, Trajectory
+from iclab.outcomes import Measured, Trajectory, losses
 from iclab.problem import Regression, checked_lengths
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ def log_marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, 300)])).astype(int))
 
 
-def by_rate(moments: "Moments", start: MergedAttention | SeparateAttention, *, rate: float, steps: int) -> LossByRate:
+def by_rate(moments: "Moments", start: MergedAttention | SeparateAttention, *, rate: float, steps: int) -> Measured:
     """Gradient descent on the population moments themselves, at the rate and at finer ones, to the same time."""
     recorded = marks(steps)
     curves = [on_population(moments, start, rate=rate / finer, steps=finer * recorded).loss for finer in FINER]
-    return LossByRate(rate / FINER, rate * recorded, np.stack(curves))
+    return losses(np.stack(curves), rate=rate / FINER, time=rate * recorded)
 
 
 def on_population(
@@ -121,9 +121,9 @@ def on_drawn(
     )
 
 
-def by_sequences(case: TrainingCase, trained: Trajectory) -> LossBySequences:
+def by_sequences(case: TrainingCase, trained: Trajectory) -> Measured:
     """The losses of training on each size."""
-    return LossBySequences(np.array(case.sequences), trained.time, trained.loss)
+    return losses(trained.loss, sequences=np.array(case.sequences), time=trained.time)
 
 
 def half_drop(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:

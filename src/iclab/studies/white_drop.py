@@ -17,7 +17,7 @@ from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
 from iclab.claims import ExactInRate, Limit, LimitInSequences
 from iclab.numerics import require
-from iclab.outcomes import DropBySequences, DropTime, Levels, LossByRate, LossBySequences, LossCurve
+from iclab.outcomes import Levels, LossCurve, Measured, half_drops
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, by_sequences, half_drop, loss_panel, marks, on_sequences
 from iclab.study import Study
@@ -58,29 +58,27 @@ def start(case: Case, seed: int) -> MergedAttention:
     return random_merged(case.problem.dimension, case.heads, scale=case.initial, rng=np.random.default_rng(seed))
 
 
-def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | DropTime | Levels]:
+def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Measured | Levels]:
     """The logistic curve of this start, the time of its half drop, and its two levels."""
     dynamics, population = theories.dynamics, theories.population
     moments = population.moments(case.problem)
     amplitude, time = dynamics.growing_amplitude(moments, start), case.rate * marks(case.steps)
     return {
         "closed_form": LossCurve(time, dynamics.white_merged_loss(case.problem, amplitude, time)),
-        "half_drop": DropTime(dynamics.white_drop_time(case.problem, amplitude)),
+        "half_drop": half_drops(dynamics.white_drop_time(case.problem, amplitude)),
         "levels": Levels(np.array([moments.null_loss, population.best_loss(moments)])),
     }
 
 
-def simulation(
-    case: Case, start: MergedAttention, *, key: "PRNGKeyArray"
-) -> dict[str, LossByRate | LossBySequences | DropBySequences]:
+def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     moments = theories.population.moments(case.problem)
-    sequences = by_sequences(case, on_sequences(case, start, key=key))
-    times = np.array([half_drop(sequences.time, loss) for loss in sequences.loss])
+    trained = on_sequences(case, start, key=key)
+    times = np.array([half_drop(trained.time, loss) for loss in trained.loss])
     return {
         "rates": by_rate(moments, start, rate=case.rate, steps=case.steps),
-        "sequences": sequences,
-        "half_drop": DropBySequences(sequences.sequences, times),
+        "sequences": by_sequences(case, trained),
+        "half_drop": half_drops(times, sequences=np.array(case.sequences)),
     }
 
 
@@ -109,8 +107,8 @@ STUDY = Study(
         ExactInRate(flow="theory/closed_form"),
         LimitInSequences(flow="theory/closed_form"),
         Limit(
-            "theory/half_drop/time",
-            "simulation/half_drop/time",
+            "theory/half_drop/half_drop",
+            "simulation/half_drop/half_drop",
             "On many drawn sequences the half drop comes when the closed form says.",
             along="sequences",
             order=0.5,

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import exprel, logit
 
-from iclab.attention import MergedAttention
+from iclab.attention import MergedAttention, restricted_parts
 from iclab.numerics import nonnegative, require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
@@ -27,16 +27,11 @@ def growing_amplitude(moments: Moments, start: MergedAttention) -> float:
 
     Source: zhang2025training, eq. 10, whose w_init it makes precise; derived in docs/derivations/dynamics.
     """
-    require(isinstance(start, MergedAttention), f"start must be a MergedAttention; got {type(start).__name__}.")
-    require(
-        start.restricted and np.ndim(start.value) == 1 and start.dimension == moments.dimension,
-        f"start must be one restricted layer of dimension {moments.dimension}; got key_query of shape "
-        f"{np.shape(start.key_query)}.",
-    )
+    value, key_query = restricted_parts(start, MergedAttention, moments.dimension)
     length = np.linalg.norm(moments.cross)
     require(bool(length > 0), "moments must hold a signal; got B = 0, where no mode grows.")
-    along = np.einsum("hij,ij->h", start.key_query, moments.cross / length)
-    return float(np.linalg.norm(start.value + along) / 2)
+    along = np.einsum("hij,ij->h", key_query, moments.cross / length)
+    return float(np.linalg.norm(value + along) / 2)
 
 
 def white_merged_loss(
@@ -80,8 +75,8 @@ def white_drop_time(
     first = _amplitude(amplitude) ** 2 / np.sqrt(D) * h / g
     require(
         bool(np.all(first < reached)),
-        f"amplitude must start above the asked fraction of the drop; got {amplitude!r}, which has passed it. "
-        "Take a smaller start or a larger fraction.",
+        f"amplitude must be small enough for the drop to lie ahead; got {amplitude!r}, which has done the fraction "
+        f"{fraction!r} of it. Take a smaller start or a larger fraction.",
     )
     return (logit(reached) - logit(first)) / (2 * np.sqrt(D) * g)
 
@@ -99,7 +94,8 @@ def reduced_merged_flow(moments: Moments, amplitude: float, time: Float[Array, "
     Source: zhang2025training, section 3.2; reduction derived in docs/derivations/dynamics.
     """
     modes = commuting_modes(moments)
-    g, h, first = modes.force, modes.drag, float(_amplitude(amplitude))
+    g, h, first = modes.force, modes.drag, _amplitude(amplitude)
+    require(first.ndim == 0, f"amplitude must be one number; got shape {first.shape}. Flow one at a time.")
     require(bool(np.any(g)), "moments must hold a signal; got B = 0, where no mode grows.")
 
     def slope(state: Array) -> Array:
@@ -108,7 +104,7 @@ def reduced_merged_flow(moments: Moments, amplitude: float, time: Float[Array, "
         return np.concatenate([[b @ f], r * f])
 
     start = first * np.concatenate([[1.0], g / np.linalg.norm(g)])
-    states = integrate(slope, start, time, floor=first)
+    states = integrate(slope, start, time, floor=float(first))
     maps = (modes.directions * states[:, None, 1:]) @ modes.directions.T
     weights = MergedAttention(states[:, :1], maps[:, None])
     return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)

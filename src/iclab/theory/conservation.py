@@ -3,12 +3,12 @@
 import numpy as np
 from jaxtyping import Float
 
-from iclab.attention import MergedAttention, SeparateAttention
+from iclab.attention import Layer, MergedAttention
 
 Array = np.ndarray
 
 
-def conserved(weights: MergedAttention | SeparateAttention) -> Float[Array, "*batch quantity"]:
+def conserved(weights: Layer) -> Float[Array, "*batch quantity"]:
     """Functions of the weights that gradient flow keeps, on the population and on any sample.
 
     Merged: value_i · value_j − ⟨U_i, U_j⟩ for all pairs of heads i <= j. Separate, head by head: |value|² − |K|²,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.attention import SeparateAttention
+from iclab.attention import SeparateAttention, restricted_parts
 from iclab.numerics import require
 from iclab.theory.aligned import half_drop_shift
 from iclab.theory.commuting import CommutingModes, commuting_modes
@@ -113,9 +113,8 @@ def _after(heads: _Heads, force: Float[Array, "mode"], wait: float) -> _Heads:
 def _turned(heads: _Heads, growing: Float[Array, "mode"], mode: int, force: Float[Array, "mode"]) -> _Heads:
     """The heads in directions of which `mode` is the one learned, where others have the same force."""
     block = np.flatnonzero(np.abs(force - force[mode]) <= 1e-9 * force[mode])
-    mirror = growing[block] / np.linalg.norm(growing[block]) - (
-        block == mode
-    )  # reflects the mode to what was learned
+    learned = growing[block] / np.linalg.norm(growing[block])
+    mirror = learned - (block == mode)  # the reflection along it takes the mode to what was learned
     turned = []
     for part in (heads.sum, heads.difference):
         within = part[:, block]
@@ -125,21 +124,15 @@ def _turned(heads: _Heads, growing: Float[Array, "mode"], mode: int, force: Floa
 
 
 def _small_heads(moments: Moments, modes: CommutingModes, start: SeparateAttention) -> _Heads:
-    require(isinstance(start, SeparateAttention), f"start must be a SeparateAttention; got {type(start).__name__}.")
-    require(
-        start.restricted and np.ndim(start.value) == 1 and start.dimension == moments.dimension,
-        f"start must be one restricted layer of dimension {moments.dimension}; got query of shape "
-        f"{np.shape(start.query)}.",
-    )
+    value, key, query = restricted_parts(start, SeparateAttention, moments.dimension)
     require(
         start.rank == 1,
         f"start must have one key-query pair to each head; got rank {start.rank}, where heads are not solvable. "
         "Integrate separate_flow instead.",
     )
-    key, query = (np.asarray(factor, dtype=float)[:, 0] @ modes.directions for factor in (start.key, start.query))
-    value = np.asarray(start.value, dtype=float)
     require(
-        bool(np.all(np.isfinite(value)) and np.all(np.isfinite(key)) and np.all(np.isfinite(query))),
-        "start must be finite; got NaN or infinity.",
+        bool(np.any(value) or np.any(key) or np.any(query)),
+        "start must not be zero; the flow never leaves zero weights. Draw small random weights.",
     )
+    key, query = key[:, 0] @ modes.directions, query[:, 0] @ modes.directions
     return _Heads(value, key + query, key - query)

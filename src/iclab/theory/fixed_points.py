@@ -1,13 +1,12 @@
 """Fixed points of the training dynamics: where gradient flow stalls, and what has been learned there."""
 
 import itertools
-import operator
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import require, whole_number
 from iclab.theory.population import Moments, modes
 
 Array = np.ndarray
@@ -49,10 +48,9 @@ def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[
 
     Source: zhang2025training, eq. 18; limited capacity derived in docs/derivations/dynamics.
     """
-    for name, number in (("heads", heads), ("rank", rank)):
-        require(number >= 1 and number == int(number), f"{name} must be a whole number >= 1; got {number!r}.")
+    capacity = whole_number("heads", heads) * whole_number("rank", rank)
     valuable = np.flatnonzero(modes(moments).worth).tolist()
-    sizes = range(min(len(valuable), int(heads * rank)) + 1)
+    sizes = range(min(len(valuable), capacity) + 1)
     return itertools.chain.from_iterable(itertools.combinations(valuable, size) for size in sizes)
 
 
@@ -96,12 +94,10 @@ def checked_modes(moments: Moments, learned: Sequence[int]) -> tuple[int, ...]:
 
     Source: numbering of docs/derivations/dynamics.
     """
-    try:
-        chosen = tuple(operator.index(mode) for mode in learned)
-    except TypeError:
-        raise ValueError(f"learned must be whole mode numbers, counted from 0; got {learned!r}.") from None
+    require(np.iterable(learned), f"learned must be a list of modes, counted from 0; got {learned!r}.")
+    chosen = tuple(whole_number("learned", mode, least=0) for mode in learned)
     require(
-        all(0 <= mode < moments.dimension for mode in chosen),
+        all(mode < moments.dimension for mode in chosen),
         f"learned must hold modes 0..{moments.dimension - 1}, counted from 0, most worth first; got {learned!r}.",
     )
     require(len(set(chosen)) == len(chosen), f"learned must name each mode once; got {learned!r}.")

@@ -11,14 +11,13 @@ from dataclasses import fields
 import numpy as np
 from jaxtyping import Float
 
-from iclab.attention import MergedAttention, SeparateAttention
+from iclab.attention import Layer, MergedAttention, SeparateAttention, restricted_parts
 from iclab.numerics import require
 from iclab.outcomes import Trajectory
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss
 
 Array = np.ndarray
-Attention = MergedAttention | SeparateAttention
 
 
 def merged_flow(
@@ -41,7 +40,7 @@ def merged_flow(
 
     Source: zhang2025training, eqs. 5 and 9; general moments derived in docs/derivations/dynamics.
     """
-    value, key_query = _parts(moments, start, MergedAttention)
+    value, key_query = restricted_parts(start, MergedAttention, moments.dimension)
     heads, size = len(value), moments.dimension
 
     def slope(state: Array) -> Array:
@@ -73,7 +72,7 @@ def separate_flow(
 
     Source: zhang2025training, eqs. 5 and 14; general moments and rank derived in docs/derivations/dynamics.
     """
-    value, key, query = _parts(moments, start, SeparateAttention)
+    value, key, query = restricted_parts(start, SeparateAttention, moments.dimension)
     heads, rank, size = query.shape
 
     def slope(state: Array) -> Array:
@@ -98,7 +97,7 @@ def _force(moments: Moments, gamma: Float[Array, "D D"]) -> Float[Array, "D D"]:
 def _flow(
     moments: Moments,
     slope: Callable[[Array], Array],
-    kind: type[Attention],
+    kind: type[Layer],
     parts: tuple[Array, ...],
     time: Float[Array, "time"],
     decay: float,
@@ -128,25 +127,7 @@ def _flow(
     return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
 
 
-def _parts(moments: Moments, start: Attention, kind: type[Attention]) -> tuple[Array, ...]:
-    """Arrays of a checked start, value first."""
-    require(isinstance(start, kind), f"start must be a {kind.__name__}; got {type(start).__name__}.")
-    require(
-        start.restricted,
-        "start must be restricted, value of shape (H,); got D+1 value entries for each head. Its flow is not closed "
-        "in Γ: start from the restricted entries, or train the layer by simulation.",
-    )
-    parts = tuple(np.asarray(getattr(start, entry.name), dtype=float) for entry in fields(start))
-    require(parts[0].ndim == 1, f"start must be one layer; got values of shape {parts[0].shape}. Flow one at a time.")
-    require(
-        start.dimension == moments.dimension,
-        f"start must have the dimension of the problem, D = {moments.dimension}; got {start.dimension}.",
-    )
-    require(all(bool(np.all(np.isfinite(part))) for part in parts), "start must be finite; got NaN or infinity.")
-    return parts
-
-
-def _paces(kind: type[Attention], time_constants: Sequence[float]) -> Float[Array, "part"]:
+def _paces(kind: type[Layer], time_constants: Sequence[float]) -> Float[Array, "part"]:
     names = [entry.name for entry in fields(kind)]
     constants = np.asarray(time_constants, dtype=float)
     require(

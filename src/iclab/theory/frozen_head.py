@@ -12,6 +12,7 @@ from jaxtyping import Float
 from scipy.integrate import quad
 
 Array = np.ndarray
+AT_REST = "a head comes to rest on its way, to rounding, where its escape time diverges. Draw another start."
 
 
 @dataclass(frozen=True)
@@ -63,17 +64,15 @@ class FrozenHead:
         f is convex: Newton's steps from the left cannot pass its first zero, and pass its bottom only if it has none.
         """
         size = self.value**2 + np.sum(self.sums + self.differences)
-        flat = -16 * np.finfo(float).eps * np.max(self.force) * size  # rounding of the slope
-        s = 0.0
-        for _ in range(1000):
-            slope = self._slope(s)
-            if slope >= flat:
-                return np.inf
+        steep, rounding = np.max(self.force) * size, np.finfo(float).eps
+        s, step, slope = 0.0, np.inf, self._slope(0.0)
+        while step > 4 * rounding * s and slope < -16 * rounding * steep:
             step = self._square(s) / -slope
-            s += step
-            if step <= 4 * np.finfo(float).eps * s:
-                return s
-        raise ArithmeticError("no turning point found within 1000 steps; the start of a head is out of scale")
+            s, slope = s + step, self._slope(s + step)
+        # A bottom at zero: rounding decides there between a turn and none, and the time diverges between the two.
+        if np.any(self.sums) and self._square(s) <= 1e-14 * size and slope > -1e-7 * steep:
+            raise ArithmeticError(AT_REST)
+        return s if step <= 4 * rounding * s else np.inf
 
     def _time(self, end: float) -> float:
         """Time from 0 to `end` along s, for f that does not vanish between."""
@@ -99,7 +98,5 @@ class FrozenHead:
         ends = np.sqrt(g * start), np.sqrt(g * end)
         time, error, *_ = quad(pace, *ends, epsabs=0, epsrel=1e-11, limit=1000, full_output=1)
         if not error <= 1e-8 * time:
-            raise ArithmeticError(
-                "a head comes to rest on its way, where its escape time diverges. Draw another start."
-            )
+            raise ArithmeticError(AT_REST)
         return time

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import SeparateAttention
-from iclab.numerics import require
+from iclab.numerics import require, whole_number
 from iclab.outcomes import Trajectory
 from iclab.theory.commuting import commuting_modes
 from iclab.theory.fixed_points import checked_modes, fixed_point
@@ -29,7 +29,7 @@ def balanced_weights(moments: Moments, learned: Sequence[int], *, heads: int, ra
     """
     held = checked_modes(moments, learned)
     require(
-        len(held) <= heads * rank,
+        len(held) <= whole_number("heads", heads) * whole_number("rank", rank),
         f"learned must hold at most heads × rank = {heads * rank} modes; got {len(held)}. Add heads or rank.",
     )
     value = np.zeros(heads)

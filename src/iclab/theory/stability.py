@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from iclab.numerics import require
+from iclab.numerics import require, whole_number
 from iclab.theory.fixed_points import checked_modes
 from iclab.theory.population import Moments, modes
 
@@ -51,14 +51,13 @@ def stability(moments: Moments, learned: Sequence[int], *, rank: int = 1) -> Sta
 
     Source: derived in docs/derivations/dynamics.
     """
-    require(rank >= 1 and rank == int(rank), f"rank must be a whole number >= 1; got {rank!r}.")
     held = list(checked_modes(moments, learned))
     worth = modes(moments).worth
     valuable = _worth_more(worth, 0.0)
     unlearned = np.setdiff1d(np.flatnonzero(valuable), held)
     active = [mode for mode in held if valuable[mode]]
     outdone = sum(int(np.sum(_worth_more(worth[unlearned], worth[mode]))) for mode in active)
-    spare = -len(active) % rank
+    spare = -len(active) % whole_number("rank", rank)
     negative = outdone + spare * len(unlearned)
     return Stability(negative, degenerate=len(unlearned) > 0 and negative == 0)
 
@@ -73,7 +72,7 @@ def merged_stability(moments: Moments, learned: Sequence[int], *, heads: int) ->
 
     Source: zhang2025training, section 3.1; count derived in docs/derivations/dynamics.
     """
-    require(heads >= 1 and heads == int(heads), f"heads must be a whole number >= 1; got {heads!r}.")
+    number = whole_number("heads", heads)
     held = set(checked_modes(moments, learned))
     valuable = set(np.flatnonzero(_worth_more(modes(moments).worth, 0.0)).tolist())
     require(
@@ -81,7 +80,7 @@ def merged_stability(moments: Moments, learned: Sequence[int], *, heads: int) ->
         f"learned must be no modes or all for merged attention; got {tuple(learned)!r}. "
         "It has no fixed point in between.",
     )
-    return Stability(0 if valuable <= held else heads, degenerate=False)
+    return Stability(0 if valuable <= held else number, degenerate=False)
 
 
 def rotations(moments: Moments, learned: Sequence[int]) -> tuple[tuple[int, ...], ...]:

@@ -1,0 +1,74 @@
+"""Points where the gradient of a loss vanishes, saddles as well as minima, found from anywhere."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Float
+
+from iclab.attention import SeparateAttention
+from iclab.numerics import require, whole_number
+from iclab.simulation.routes import STATISTICS
+from iclab.simulation.statistics import Statistics, features_read_by
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where searches ended: the loss, and the length of the gradient of half of it."""
+
+    loss: Float[Array, "start"]
+    slope: Float[Array, "start"]
+
+
+def search(statistics: Statistics, starts: SeparateAttention, *, iterations: int) -> Found:
+    """Levenberg and Marquardt's iteration on the gradient of a restricted layer's loss, from each start.
+
+    It solves gradient = 0, so that it ends at saddles as readily as at minima; some searches end at no such point,
+    which their slope tells. The starts stand along one leading axis. Cost of an iteration: a solution of as many
+    equations as the layer has weights.
+
+    Raises ValueError for starts that do not fit the statistics and for fewer than one iteration.
+    """
+    whole_number("iterations", iterations)
+    require(
+        starts.restricted and np.ndim(starts.value) == 2,
+        f"starts must be restricted layers along one axis, value (S, H); got {np.shape(starts.value)}.",
+    )
+    require(
+        statistics.feature_count == features_read_by(starts) and np.ndim(statistics.cross) == 2,
+        f"starts must read as many features as the statistics hold, {statistics.feature_count}; got "
+        f"{features_read_by(starts)}.",
+    )
+    with jax.enable_x64(True):
+        data = tuple(jnp.asarray(part, float) for part in vars(statistics).values())
+        weights = tuple(jnp.asarray(part, float) for part in (starts.value[..., None], starts.key, starts.query))
+        loss, slope = jax.device_get(_search(data, weights, iterations))
+    return Found(loss, slope)
+
+
+@partial(jax.jit, static_argnames="iterations")
+def _search(data: Any, weights: Any, iterations: int) -> tuple[jax.Array, jax.Array]:
+    def alone(weights: Any) -> tuple[jax.Array, jax.Array]:
+        first, unravel = ravel_pytree(weights)
+
+        def gradient(point: jax.Array) -> jax.Array:
+            return ravel_pytree(STATISTICS.gradient(data, unravel(point), jnp.asarray(0)))[0]
+
+        def improve(_: Any, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            point, damping = state
+            slope, hessian = gradient(point), jax.jacfwd(gradient)(point)
+            normal = hessian.T @ hessian + damping * jnp.eye(len(point))
+            tried = point - jax.scipy.linalg.solve(normal, hessian.T @ slope, assume_a="pos")
+            better = jnp.sum(gradient(tried) ** 2) < jnp.sum(slope**2)
+            return jnp.where(better, tried, point), jnp.where(better, damping / 5, damping * 3)
+
+        point, _ = jax.lax.fori_loop(0, iterations, improve, (first, jnp.asarray(1.0)))
+        return STATISTICS.loss(data, unravel(point), jnp.asarray(0)), jnp.linalg.norm(gradient(point))
+
+    return jax.lax.map(alone, weights, batch_size=16)

@@ -1,0 +1,169 @@
+"""Where does training end at a finite context length, and which modes does noise switch off?
+
+A linear transformer of two factors settles on a strength for each mode. *Leading order in 1/N*: one over the mean
+square of the context, whatever the noise, so that every mode is on. *Exact at any N*: the global minimum of the
+population loss over diagonal weights; a mode whose signal does not pay for the noise it lets through is off, so that
+short contexts and noisy labels select a rank. Simulation draws contexts token by token and fits diagonal weights to
+them; P contexts leave a gap that vanishes as 1/√P. Of arXiv 2504.12916; the exact fixed point is derived in
+docs/derivations/modes.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.claims import Limit, WithinErrors
+from iclab.numerics import nonnegative, require
+from iclab.outcomes import quantity
+from iclab.problem import Regression, checked_lengths
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.figure import Figure
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Case:
+    """Fixed points at several context lengths and noises. Raises ValueError for impossible numbers."""
+
+    eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
+    context_lengths: tuple[int, ...] = (4, 8, 32)  # N, at which contexts are drawn
+    noises: tuple[float, ...] = (0.0, 1.0)  # variances of the label noise
+    sequences: tuple[int, ...] = (500, 2000, 8000)  # P, contexts that the weights are fitted to
+
+    def __post_init__(self) -> None:
+        for name in ("context_lengths", "sequences"):
+            object.__setattr__(self, name, checked_lengths(getattr(self, name), name))
+        require(len(self.noises) > 0, "noises must hold at least one variance; got none.")
+        nonnegative("noises", np.array(self.noises))
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """Strengths of the modes where training ends, for each noise and context length."""
+
+    noise: Float[Array, "noise"] = quantity("σ²", "noise", unit="label²", words="variance of the label noise")
+    context_length: Int[Array, "context_length"] = quantity("N", "context_length", words="labelled examples")
+    strength: Float[Array, "noise context_length mode"] = quantity(
+        "p q", "noise", "context_length", "mode", words="strength of a mode at the fixed point"
+    )
+
+
+@dataclass(frozen=True)
+class FittedStrengths:
+    """Strengths fitted to P drawn contexts."""
+
+    sequences: Int[Array, "sequences"] = quantity("P", "sequences", words="drawn contexts")
+    noise: Float[Array, "noise"] = quantity("σ²", "noise", unit="label²", words="variance of the label noise")
+    context_length: Int[Array, "context_length"] = quantity("N", "context_length", words="labelled examples")
+    strength: Float[Array, "sequences noise context_length mode"] = quantity(
+        "p q", "sequences", "noise", "context_length", "mode", words="strength of a mode, fitted"
+    )
+
+
+def theory(case: Case) -> dict[str, Strengths]:
+    """Exact fixed points and those at leading order: at the lengths that are drawn, and along a line of lengths."""
+    lengths = np.array(case.context_lengths)
+    line = np.unique(np.round(np.geomspace(1, 10 * max(lengths), 120)).astype(int))
+    return {
+        "drawn": exact_strengths(case, lengths),
+        "exact": exact_strengths(case, line),
+        "leading": leading_strengths(case, line),
+    }
+
+
+def exact_strengths(case: Case, lengths: Int[Array, "context_length"]) -> Strengths:
+    """Exact fixed points for each noise and length."""
+    fixed = theories.modes.exact_fixed_point
+    rows = [[fixed(case.eigenvalues, int(n), noise=noise) for n in lengths] for noise in case.noises]
+    return Strengths(np.array(case.noises), lengths, np.array(rows))
+
+
+def leading_strengths(case: Case, lengths: Int[Array, "context_length"]) -> Strengths:
+    """Fixed points at leading order, the same for every noise."""
+    row = np.array([theories.modes.limits(case.eigenvalues, int(n)) for n in lengths])
+    return Strengths(np.array(case.noises), lengths, np.broadcast_to(row, (len(case.noises), *row.shape)))
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, FittedStrengths | Strengths]:
+    """Diagonal weights fitted to drawn contexts, for each number of contexts, noise and length."""
+    import jax
+
+    from iclab.simulation.diagonal_fit import least_weights
+
+    keys = jax.random.split(key, (len(case.noises), len(case.context_lengths)))
+    strength = np.empty((len(case.sequences), *keys.shape, len(case.eigenvalues)))
+    for i, noise in enumerate(case.noises):
+        for j, length in enumerate(case.context_lengths):
+            value, key_query = least_weights(
+                Regression(case.eigenvalues, length, noise), case.sequences, key=keys[i, j]
+            )
+            strength[:, i, j] = value * key_query
+    noises, lengths = np.array(case.noises), np.array(case.context_lengths)
+    return {
+        "fitted": FittedStrengths(np.array(case.sequences), noises, lengths, strength),
+        "most": Strengths(noises, lengths, strength[-1]),
+    }
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """A panel for each noise: strengths against the context length, drawn, exact and at leading order."""
+    exact, leading = (result[f"theory/{name}"].to_dataset() for name in ("exact", "leading"))
+    panels = np.atleast_1d(figure.subplots(1, exact.sizes["noise"], sharey=True))
+    eigenvalues = exact.sizes["mode"]
+    for i, axes in enumerate(panels):
+        for mode, color in zip(range(eigenvalues), figures.COLORS * eigenvalues, strict=False):
+            here, named = {"noise": i, "mode": mode}, mode == 0
+            label = "exact fixed point" if named else None
+            figures.theory_line(axes, exact.context_length, exact.strength.isel(here), color=color, label=label)
+            label = "leading order in 1/N" if named else None
+            figures.dashed_line(axes, leading.context_length, leading.strength.isel(here), color=color, label=label)
+            if "simulation" in result.children:
+                drawn = result["simulation/most"].to_dataset()
+                sequences = int(result["simulation/fitted"].sequences[-1])
+                label = f"fitted to {sequences} contexts, {drawn.sizes['seed']} seeds" if named else None
+                figures.seed_dots(axes, drawn.context_length, drawn.strength.isel(here), color=color, label=label)
+        axes.set(
+            title=f"label noise {float(exact.noise[i]):g}",
+            xlabel="context length $N$",
+            xscale="log",
+            ylim=(-0.1, None),
+        )
+    panels[0].set_ylabel("strength $p\\,q$ of a mode")
+    panels[0].legend(loc="upper left")
+
+
+STUDY = Study(
+    name="finite-context",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(Case(), context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(2000, 8000, 32000)),
+    theory=theory,
+    simulation=simulation,
+    figure=figure,
+    claims=(
+        Limit(
+            "theory/drawn/strength",
+            "simulation/fitted/strength",
+            "Weights fitted to many contexts have the strengths of the exact fixed point, zero where modes are off.",
+            along="sequences",
+            order=0.5,
+        ),
+        WithinErrors(
+            "theory/drawn/strength",
+            "simulation/most/strength",
+            "On the most contexts the exact fixed point is their mean over seeds, up to a bias of order 1/P.",
+        ),
+    ),
+    seeds=6,
+    size=(8.0, 3.4),
+)

@@ -1,0 +1,161 @@
+"""Are the fixed points of separate attention exactly the sets of modes it can hold?
+
+The gradient of separate key-query attention is predicted to vanish at 2^D losses, one for each set of modes, and
+nowhere else. Theory is these losses. Simulation searches: from random weights far from any plateau it solves for a
+vanishing gradient, which leads to saddles as readily as to minima. On the population loss, which theory shares, the
+searches must land on the predicted losses and find them all; on drawn sequences they find as many points, whose
+losses approach the predicted ones with many sequences. Published as equations 18 and 19 of arXiv 2501.16265.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.attention import SeparateAttention
+from iclab.claims import Limit, Within
+from iclab.numerics import require_positive, whole_number
+from iclab.outcomes import Measured, SearchEnds, losses
+from iclab.problem import Regression, checked_lengths
+from iclab.studies.training import first_seed
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.figure import Figure
+
+    from iclab.simulation.stationary import Found
+
+VANISHES = 1e-9  # slope below which a search has found a fixed point; found ones lie at 1e-14
+SAME = 1e-6  # by which losses of one fixed point may differ; those of two differ by 1e-3
+
+
+@dataclass(frozen=True)
+class Case:
+    """Searches for the fixed points of separate key-query attention with heads of rank one."""
+
+    problem: Regression = Regression(eigenvalues=(0.6, 0.28, 0.12), context_length=31)
+    heads: int = 4  # H, heads
+    spread: float = 2.0  # standard deviation of every entry where a search begins
+    searches: int = 300  # searches for each loss
+    iterations: int = 70  # iterations of a search
+    sequences: tuple[int, ...] = (1000, 10000, 100000)  # P, sizes of the training sets
+
+    def __post_init__(self) -> None:
+        require_positive("spread", self.spread)
+        for name in ("heads", "searches", "iterations"):
+            whole_number(name, getattr(self, name))
+        object.__setattr__(self, "sequences", checked_lengths(self.sequences, "sequences"))
+
+
+def start(case: Case, seed: int) -> SeparateAttention:
+    """Independent normal entries for each search, searches along the leading axis."""
+    rng, shape = np.random.default_rng(seed), (case.searches, case.heads, 1, case.problem.dimension)
+    value, key, query = (case.spread * rng.standard_normal(size) for size in (shape[:2], shape, shape))
+    return SeparateAttention(value, key, query)
+
+
+def theory(case: Case, start: SeparateAttention) -> dict[str, Measured]:
+    """The loss of every set of modes that the heads can hold, least first."""
+    dynamics, population = theories.dynamics, theories.population
+    moments = population.moments(case.problem)
+    modes = range(moments.dimension)
+    sets = [chosen for count in range(case.heads + 1) for chosen in combinations(modes, count)]
+    found = [population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets]
+    return {"points": losses(np.sort(found), point=None)}
+
+
+def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured | SearchEnds]:
+    """Where searches end on the population loss, and the different losses found there and on drawn sequences."""
+    import jax
+
+    from iclab.simulation import contexts, stationary
+    from iclab.simulation.statistics import Statistics, statistics
+
+    moments = theories.population.moments(case.problem)
+    law = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
+    ends = stationary.search(law, start, iterations=case.iterations)
+    count = len(theory(case, start)["points"].values)
+    drawn = []
+    for size in case.sequences:
+        sample = statistics(contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)), start)
+        drawn.append(different(stationary.search(sample, start, iterations=case.iterations), count))
+    return {
+        "ends": SearchEnds(ends.loss, ends.slope),
+        "points": losses(different(ends, count), point=None),
+        "drawn": losses(np.stack(drawn), sequences=np.array(case.sequences), point=None),
+    }
+
+
+def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
+    """The different losses among the fixed points found, least first; infinite unless they are `count`."""
+    ends = np.sort(found.loss[found.slope < VANISHES])
+    groups = np.split(ends, np.flatnonzero(np.diff(ends) > SAME) + 1)
+    if len(ends) == 0 or len(groups) != count:
+        return np.full(count, np.inf)
+    return np.array([group.mean() for group in groups])
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Ends of all searches beside the predicted losses; distance of those found on drawn sequences."""
+    ends, gaps = figure.subplots(1, 2, width_ratios=[1.4, 1])
+    points = first_seed(result["theory/points"].to_dataset().loss)
+    figures.level_lines(ends, points, label="predicted")
+    if "simulation" in result.children:
+        run = result["simulation/ends"].to_dataset().isel(seed=0)
+        landed = run.slope.values < VANISHES
+        place = np.arange(len(landed))
+        label = f"{landed.sum()} searches that end at a fixed point"
+        ends.plot(place[landed], run.loss.values[landed], ".", ms=4, color=figures.COLORS[0], label=label)
+        drawn = result["simulation/drawn"].to_dataset()
+        distance = abs(drawn.loss - points).mean("point")
+        figures.seed_lines(gaps, drawn.sequences, distance.values, color=figures.COLORS[1], label="each seed")
+        slope = float(distance.mean()) * np.sqrt(np.median(drawn.sequences) / drawn.sequences)
+        figures.dashed_line(gaps, drawn.sequences, slope, color=figures.INK, label="$P^{-1/2}$")
+        gaps.legend()
+    ends.set(xlabel="search", ylabel="mean squared error", title="population loss, seed 0")
+    ends.set_ylim(0, 1.25 * float(points.max()))
+    ends.legend(loc="upper right", ncols=2)
+    gaps.set(xscale="log", yscale="log", xlabel="training sequences $P$", ylabel="mean |loss − predicted|")
+    gaps.set_title("fixed points on drawn sequences")
+
+
+STUDY = Study(
+    name="fixed-points",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(
+        Case(),
+        problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31),
+        searches=2000,
+        iterations=300,
+        sequences=(5000, 50000, 500000),
+    ),
+    theory=theory,
+    simulation=simulation,
+    figure=figure,
+    claims=(
+        Within(
+            "theory/points/loss",
+            "simulation/points/loss",
+            "Searches on the population loss find every predicted loss, and no other.",
+            most=1e-8,
+        ),
+        Limit(
+            "theory/points/loss",
+            "simulation/drawn/loss",
+            "On many drawn sequences the fixed points have the predicted losses.",
+            along="sequences",
+            order=0.5,
+        ),
+    ),
+    start=start,
+    seeds=3,
+    size=(9.0, 3.6),
+)
