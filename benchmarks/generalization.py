@@ -1,94 +1,54 @@
-"""How long the errors of the proportional limit take: a grid, a point, structured data, plans.
+"""Errors of the proportional limit: a large grid, one point, structured data; plans and finite size."""
 
-Processor time on one thread, the best of several runs, beside the limit that users were promised.
-"""
-
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import time
 from collections.abc import Callable
 
 import numpy as np
+from measure import least_seconds
 
 from iclab import Ratios, planning
 from iclab.theory import finite_size, generalization
 
 
-def seconds(call: Callable[[], object], *, repeats: int, runs: int = 5) -> float:
-    """Least processor time of one call."""
-    times = []
-    for _ in range(runs):
-        start = time.process_time()
-        for _ in range(repeats):
+def each(call: Callable[[], object], times: int) -> float:
+    """CPU seconds of one call among many."""
+
+    def repeat() -> None:
+        for _ in range(times):
             call()
-        times.append((time.process_time() - start) / repeats)
-    return min(times)
+
+    return least_seconds(repeat) / times
 
 
 def main() -> None:
-    rng = np.random.default_rng(0)
-    points = 100_000
+    rng, points = np.random.default_rng(0), 100_000
     alpha, kappa, tau = 10.0 ** rng.uniform([[-2], [-2], [-2]], [[4], [2], [2]], (3, points))
-    grid = Ratios(alpha, kappa, tau, rng.uniform(0, 1, points))
-    ridges = 10.0 ** rng.uniform(-10, 1, points)
-    point = Ratios(10, 0.5, 2, 0.01)
-    spectrum = np.arange(1, 401) ** -0.7
+    grid, ridges = Ratios(alpha, kappa, tau, rng.uniform(0, 1, points)), 10.0 ** rng.uniform(-10, 1, points)
+    point, spectrum = Ratios(10, 0.5, 2, 0.01), np.arange(1, 401) ** -0.7
     pool = finite_size.Pool(finite_size.SphereTasks(32).draw(16, rng))
     law = finite_size.ContextLaw(pool, 320, 0.01)
-    rows = [
-        (
-            "1e5 random points with ridge",
-            "0.2 s",
-            seconds(lambda: generalization.errors(grid, ridge=ridges), repeats=1),
-        ),
-        ("one point with ridge", "150 µs", seconds(lambda: generalization.errors(point, ridge=0.01), repeats=1000)),
-        ("one point without ridge", "150 µs", seconds(lambda: generalization.errors(point), repeats=1000)),
-        (
-            "400 input and task eigenvalues",
-            "0.5 s",
-            seconds(
-                lambda: generalization.structured_errors(
-                    point, task_eigenvalues=spectrum[::-1], input_eigenvalues=spectrum, ridge=0.01
-                ),
-                repeats=1,
-                runs=3,
-            ),
-        ),
-        (
-            "400 task eigenvalues, white inputs",
-            "",
-            seconds(
-                lambda: generalization.structured_errors(point, task_eigenvalues=spectrum, ridge=0.01), repeats=10
-            ),
-        ),
-        ("best ridge", "", seconds(lambda: generalization.best_ridge(point), repeats=10)),
-        (
-            "required tau",
-            "1 s",
-            seconds(lambda: planning.required("tau", error=0.9, alpha=10, kappa=0.5, noise=0.01), repeats=5),
-        ),
-        (
-            "required alpha at its best ridge, out of reach",
-            "1 s",
-            seconds(
-                lambda: planning.required("alpha", error=0.3, kappa=0.5, tau=2, noise=0.1, ridge="best"),
-                repeats=1,
-                runs=2,
-            ),
-        ),
-        ("pool prediction, D = 32", "", seconds(lambda: finite_size.pool_errors(law, 2048, ridge=1e-5), repeats=10)),
-        (
-            "leverage prediction, D = 32",
-            "",
-            seconds(lambda: finite_size.leverage_errors(law, 2048, ridge=1e-5), repeats=1, runs=3),
-        ),
-    ]
-    print(f"{'what':48s}{'limit':>10s}{'measured':>14s}")
-    for what, limit, time_taken in rows:
-        print(f"{what:48s}{limit:>10s}{time_taken * 1e3:>11.3f} ms")
+
+    def structured(**inputs: np.ndarray) -> object:
+        return generalization.structured_errors(point, task_eigenvalues=spectrum[::-1], ridge=0.01, **inputs)
+
+    def tau_for(error: float) -> object:
+        return planning.required("tau", error=error, alpha=10, kappa=0.5, noise=0.01)
+
+    def alpha_at_best_ridge() -> object:
+        return planning.required("alpha", error=0.3, kappa=0.5, tau=2, noise=0.1, ridge=planning.BEST)
+
+    for what, promise, spent in (
+        ("1e5 points with ridge", 0.2, each(lambda: generalization.errors(grid, ridge=ridges), 1)),
+        ("one point with ridge", 150e-6, each(lambda: generalization.errors(point, ridge=0.01), 1000)),
+        ("one point without ridge", 150e-6, each(lambda: generalization.errors(point), 1000)),
+        ("400 input and task eigenvalues", 0.5, each(lambda: structured(input_eigenvalues=spectrum), 1)),
+        ("400 task eigenvalues", 0.5, each(structured, 10)),
+        ("best ridge", 1, each(lambda: generalization.best_ridge(point), 10)),
+        ("required tau", 1, each(lambda: tau_for(0.9), 10)),
+        ("required alpha at its best ridge, with advice", 1, each(alpha_at_best_ridge, 1)),
+        ("pool prediction, D = 32", 1, each(lambda: finite_size.pool_errors(law, 2048, ridge=1e-5), 10)),
+        ("leverage prediction, D = 32", 1, each(lambda: finite_size.leverage_errors(law, 2048, ridge=1e-5), 1)),
+    ):
+        print(f"{what:48s}{spent * 1e3:10.3f} ms   promised {promise * 1e3:g} ms")
 
 
 if __name__ == "__main__":

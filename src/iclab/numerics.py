@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 Array = np.ndarray
 Values = float | np.floating[Any] | np.ndarray  # a number or an array of numbers
-_SHARP = 2.0**-49  # 8 units of rounding
+_SHARP, _SHORT = 2.0**-49, 2.0**-13  # 8 units of rounding; a step whose fourth power is less than one
 
 
 def require(holds: bool, message: str) -> None:
@@ -24,6 +24,11 @@ def require(holds: bool, message: str) -> None:
 def floats(value: Values) -> Values:
     """The value in float64; an array stays an array."""
     return np.asarray(value, dtype=np.float64)[()]
+
+
+def every(holds: np.bool_ | np.ndarray) -> bool:
+    """Whether all of it is true; for a single truth value fifty times quicker than its method all()."""
+    return bool(holds.all()) if isinstance(holds, np.ndarray) else bool(holds)
 
 
 def require_positive(name: str, value: float) -> None:
@@ -82,13 +87,14 @@ def increasing_root(
     `function(x)` returns its value and its slope in log x. Newton in log x, by bisection wherever a step would
     leave the bracket and, from the twelfth step on, every third time, so that roots at 1e-300 are as sharp as
     roots at 1 and no function takes more than some two hundred steps. A root is taken when value/slope, its
-    relative error, is a few units of rounding, or when the bracket has closed on it. The bracket must hold:
-    function(lower) <= 0 <= function(upper). With a good guess `start` its ends are looked at only in doubt.
+    relative error, is a few units of rounding; when a short step is followed by one below its square, which
+    shows that the next would be; or when the bracket has closed on it. The bracket must hold:
+    function(lower) <= 0 <= function(upper). With a guess `start`, its ends are looked at only in doubt.
 
     Raises ValueError where the bracket does not hold, ArithmeticError where the root is not reached.
     """
     lower, upper = np.asarray(lower, dtype=float)[()], np.asarray(upper, dtype=float)[()]
-    low, high, settled = lower, upper, np.False_
+    low, high, settled, before = lower, upper, np.False_, np.inf
     if start is None:
         below, above = _ends(function, lower, upper)
         middle = np.sqrt(lower) * np.sqrt(upper)
@@ -100,18 +106,19 @@ def increasing_root(
             value, slope = function(point)
             step = -np.divide(value, slope)
             newton = point * np.exp(step)
-            settled = settled | (abs(step) <= _SHARP)
-            if settled.all():
+            size = abs(step)
+            settled = settled | (size <= _SHARP) | ((before <= _SHORT) & (size <= before**2))
+            if every(settled):
                 return np.minimum(np.maximum(newton, lower), upper)
             low, high = np.maximum(low, point * (value <= 0)), np.minimum(high, point / (value >= 0))
             trusted = settled | (newton > low) & (newton < high) & (count < 12 or count % 3 > 0)
-            if not trusted.all():
-                if (settled | (high <= low * (1 + _SHARP))).all():
+            if not every(trusted):
+                if every(settled | (high <= low * (1 + _SHARP))):
                     break
                 newton = np.where(trusted, newton, np.sqrt(low) * np.sqrt(high))[()]
-            point = newton
+            point, before = newton, size
     _ends(function, lower, upper)
-    if (settled | (high <= low * (1 + _SHARP))).all():
+    if every(settled | (high <= low * (1 + _SHARP))):
         return np.where(settled, point, low)[()]
     raise ArithmeticError("no root to working precision within 300 steps; the function is not increasing")
 

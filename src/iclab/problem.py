@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.numerics import Values, require
+from iclab.numerics import Values, every, require
 
 if TYPE_CHECKING:
     Ratio = Values
@@ -128,7 +128,7 @@ def checked(
     holds = (values > above) & (values >= at_least)
     if not infinite:
         holds &= values < math.inf
-    if not holds.all():
+    if not every(holds):
         limit = f"> {above:g}" if above > -math.inf else f">= {at_least:g}"
         came = values[~holds].flat[0]
         raise ValueError(

@@ -73,10 +73,14 @@ class Equivalent:
         return float(increasing_root(equation, lower, flat_ridge(np.mean(self.values), each, self.ridge)))
 
     def slack(self, xi: float) -> float:
-        """1 − df/τ, the share of λ in ξ."""
+        """1 − df/τ."""
         kept = self.values / (self.values + xi)
         lost = xi / (self.values + xi)
         return float(unspent(self._trace(kept), self._trace(lost), self.rank, self.tau))
+
+    def share(self, xi: float) -> float:
+        """1 − df/τ at the effective ridge, exact also without ridge."""
+        return self.slack(xi) if self.ridge > 0 else max(0.0, (self.tau - self.rank) / self.tau)
 
     def freedom(self, xi: float) -> float:
         """df, the weights in use for each squared dimension."""

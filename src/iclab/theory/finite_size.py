@@ -43,8 +43,8 @@ def pool_errors(law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: Con
     """
     fit = Equivalent.of(law, sequences, ridge)
     xi, test = fit.effective_ridge(), _test_moments(law, new)
-    readout, share = fit.readout(xi), fit.slack(xi)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    readout, share = fit.readout(xi), fit.share(xi)
+    with np.errstate(divide="ignore"):
         idg = np.float64(error_of(readout, fit.moments)) / (share + fit.spread(xi) / fit.tau)
         train = share * share * idg if share > 0 else 0.0
     icl = error_of(readout, test) + idg / fit.tau * fit.response(xi, test)

@@ -117,7 +117,7 @@ class Leverage:
 
     def pull(self, xi: float) -> tuple[Draws, float]:
         """The weight 1/(1 + rq)/c of each node, and c, which is λ/ξ. At c = 0 sequences are fitted exactly."""
-        r, share = self.relative(xi), self.fit.slack(xi)
+        r, share = self.relative(xi), self.fit.share(xi)
         if share <= 0:
             return 1 / r, 0.0
         shrink = 1 / (1 + r * _strength(r, share))

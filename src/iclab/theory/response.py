@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import Values, floats
+from iclab.numerics import Values, every, floats
 from iclab.outcomes import Errors
 from iclab.problem import Ratios, checked
 from iclab.theory.resolvent import LONG, VANISHED, bounded
@@ -136,11 +136,11 @@ def with_limits(
     Source: derived in docs/derivations/proportional_limit.
     """
     icl, idg, train, xi = errors.icl, errors.idg, errors.train, errors.effective_ridge
-    if np.isinf(ratios.alpha).any():
+    if not every(np.isfinite(ratios.alpha)):
         no_icl, no_idg = endless(ratios, ridge, shift, support=support, exposed=exposed)
         icl, idg = np.where(no_icl, np.inf, icl), np.where(no_idg, np.inf, idg)
         icl, idg, train, xi = (np.where(part < VANISHED, 0.0, part)[()] for part in (icl, idg, train, xi))
-    if np.isinf(ridge).any():
+    if not every(np.isfinite(ridge)):
         xi = np.where(np.isinf(ridge), np.inf, xi)[()]
     parts = (icl, idg, train, xi)
     return Errors(*(parts if len({np.shape(part) for part in parts}) == 1 else np.broadcast_arrays(*parts)))
