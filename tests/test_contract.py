@@ -14,6 +14,7 @@ import pytest
 import iclab.theory
 from iclab.contract import check_study
 from iclab.studies import STUDIES
+from iclab.study import Study
 
 ROOT = Path(__file__).parents[1]
 KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "references.bib").read_text(), flags=re.MULTILINE))
@@ -50,7 +51,13 @@ def functions_of(row: dict[str, str]) -> list[str]:
     return re.findall(r"`theory\.([\w.]+)`", row["function"])
 
 
-@pytest.mark.parametrize("name", list(STUDIES))
+def named_study(study: Study) -> object:
+    """The name of a study; those that simulate and are no headlines wait for the slow run."""
+    waits = study.simulation is not None and not study.headline
+    return pytest.param(study.name, marks=pytest.mark.slow if waits else ())
+
+
+@pytest.mark.parametrize("name", [named_study(study) for study in STUDIES.values()])
 def test_every_study_keeps_the_contract(name: str) -> None:
     check_study(STUDIES[name])
 
