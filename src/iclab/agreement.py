@@ -74,6 +74,8 @@ def rests_and_drops(
     that never come are NaN, and so are rests without a recorded point. Levels may repeat at the end.
     """
     time, loss = time[time > 0], loss[time > 0]
+    if len(time) < 2:
+        return np.full(len(levels) - 1, np.nan), np.full(len(levels) - 1, np.nan)
     middles = np.where(levels[1:] < levels[:-1], 0.5 * (levels[1:] + levels[:-1]), np.nan)
     drops = np.array([first_below(time, loss, middle) for middle in middles])
     slope = np.abs(np.gradient(loss, np.log(time)))

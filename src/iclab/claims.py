@@ -78,12 +78,18 @@ class LimitInSequences:
             measure="order in 1/P of the gap in level (of the median gap, if less)",
             value=float(np.min(orders)),
             yardstick=self.order - SLACK,
-            evidence=tuple(
+            evidence=(
                 (
-                    f"P = {size}",
-                    f"levels within {rest:.4f}, median gap {gap:.4f}, drops at {1 + shift:.3f} of theory's times",
-                )
-                for size, rest, gap, shift in zip(sizes, rests, middle, shifts, strict=True)
+                    "stated order",
+                    f"{self.order:g}, a fit may fall {SLACK:g} short; gaps are the middle ones of the seeds",
+                ),
+                *(
+                    (
+                        f"P = {size}",
+                        f"levels off by {rest:.4f}, median gap {gap:.4f}, drops at {1 + shift:.3f} of theory's times",
+                    )
+                    for size, rest, gap, shift in zip(sizes, rests, middle, shifts, strict=True)
+                ),
             ),
         )
 

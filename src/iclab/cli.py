@@ -76,12 +76,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, value in _ONE_THREAD.items():
         os.environ.setdefault(name, value)
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of arithmetic; what matters is raised
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: note(message)
         try:
             return _command(words)
         except KeyboardInterrupt:
             return fail("interrupted; finished seeds are kept, nothing half-written stays", 130)
+        except BrokenPipeError:  # whoever read the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
         except (ValueError, ArithmeticError, OSError, ImportError) as error:
             if "--debug" in words:
                 raise
@@ -125,11 +129,14 @@ def _run(name: str, words: list[str]) -> int:
     figure = store.path(study, case).with_suffix(".pdf")
     with written_whole(figure) as file:
         file.write_bytes(figures.as_bytes(figures.drawn(study, result), "pdf", name=name))
+    numbers = store.path(study, case) if study.asked(seeds) or study.simulation is None else None
     if options.json:
-        print(json.dumps(_summary(study, result, store.path(study, case), figure), allow_nan=False))
-    else:
-        print_verdicts([(study.name, verdict) for verdict in study.verdicts(result)])
-        print(f"numbers: {store.path(study, case)}\nfigure:  {figure}")
+        print(json.dumps(_summary(study, result, numbers, figure), allow_nan=False))
+        return 0
+    verdicts = study.verdicts(result)
+    print_verdicts([(study.name, verdict) for verdict in verdicts])
+    print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
+    print(f"figure:  {figure}")
     return 0
 
 
@@ -194,6 +201,10 @@ def _studies(options: Studies) -> int:
 
 
 def _study(name: str) -> Study:
+    if not name:
+        raise ValueError(
+            f"a study must be named; choose from {', '.join(STUDIES)}. `iclab studies` says what they ask."
+        )
     if name not in set(STUDIES):
         raise ValueError(
             f"study must be one of {', '.join(STUDIES)}; got {name!r}. `iclab studies` says what they ask."
@@ -201,7 +212,7 @@ def _study(name: str) -> Study:
     return STUDIES[name]
 
 
-def _summary(study: Study, result: "xr.DataTree", path: Path, figure: Path) -> dict[str, Any]:
+def _summary(study: Study, result: "xr.DataTree", path: Path | None, figure: Path) -> dict[str, Any]:
     verdicts = [
         {
             "claim": verdict.claim,
@@ -220,7 +231,7 @@ def _summary(study: Study, result: "xr.DataTree", path: Path, figure: Path) -> d
         "seeds": [int(seed) for seed in result.attrs["seeds"]],
         "seconds": float(sum(result.attrs["seconds"])),
         "verdicts": verdicts,
-        "numbers": str(path),
+        "numbers": str(path) if path else None,
         "figure": str(figure),
     }
 

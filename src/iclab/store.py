@@ -48,11 +48,10 @@ class Store:
         """
         numbers = study.asked(seeds)
         kept = self.load(study, case)
-        if not numbers and kept is not None:
-            return kept
+        if not numbers and study.simulation is not None:
+            return study.run(case, ())  # theory alone is not kept: its file would answer for no seed
         if not numbers:
-            alone = study.run(case, ())
-            return alone if study.simulation is not None else self.add(study, case, alone)
+            return self.add(study, case, study.run(case, ())) if kept is None else kept
         for seed in track(_missing(kept, numbers)):
             kept = self.add(study, case, study.run(case, (seed,)))
         return _only(kept, numbers)

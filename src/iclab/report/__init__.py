@@ -102,5 +102,9 @@ def _rows(case: dict[str, Any], prefix: str = "") -> Any:
         if isinstance(value, dict):
             yield from _rows(value, f"{prefix}{key}.")
         else:
-            shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            shown = ", ".join(map(_shown, value)) if isinstance(value, list) else _shown(value)
             yield f"{prefix}{key}".replace("_", "-"), shown
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

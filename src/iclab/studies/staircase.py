@@ -95,6 +95,7 @@ def scalar_values(moments: "Moments", problem: Regression, flow: Trajectory) -> 
 def head_curves(run: Trajectory) -> HeadCurves:
     """For each mode, the head that holds most of it at the end: its value weight and its alignment over time.
 
+    Zero for modes that no head holds.
     The modes of a problem with diagonal covariances are the axes of the inputs.
     """
     weights: SeparateAttention = run.weights
@@ -105,7 +106,8 @@ def head_curves(run: Trajectory) -> HeadCurves:
     head, mode = np.argmax(held, axis=0), np.arange(dimension)
     cosines = [np.abs(part) / np.linalg.norm(part, axis=-1, keepdims=True) for part in (key, query)]
     alignment = np.minimum(*cosines)[:, head, mode]
-    return HeadCurves(run.time, run.loss, np.abs(value[:, head]), alignment)
+    own = np.argmax(held, axis=1)[head] == mode  # a head holds one mode; the others are nobody's
+    return HeadCurves(run.time, run.loss, np.abs(value[:, head]) * own, alignment * own)
 
 
 def figure(result: "xr.DataTree", figure: "Figure") -> None:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab.agreement import first_below
 from iclab.attention import MergedAttention, SeparateAttention
-from iclab.numerics import require_positive, whole_number
+from iclab.numerics import require, require_positive, whole_number
 from iclab.outcomes import Measured, Trajectory, losses
 from iclab.problem import Regression, checked_lengths
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from iclab.simulation.statistics import Statistics
     from iclab.theory.population import Moments
 
+LONGEST = 10**8  # steps of one run: a day
 FINER = np.array([1, 3, 10])  # by which the step of gradient descent is divided to see its order
 
 
@@ -40,7 +41,12 @@ class TrainingCase:
         whole_number("steps", self.steps)
         require_positive("initial", self.initial)
         require_positive("rate", self.rate)
+        require(self.steps <= LONGEST, f"steps must be at most {LONGEST}; got {self.steps}. Raise the rate instead.")
         object.__setattr__(self, "sequences", checked_lengths(self.sequences, "sequences"))
+        require(
+            len(set(self.sequences)) == len(self.sequences),
+            f"sequences must differ; got {self.sequences}. An order is fitted over different sizes.",
+        )
 
 
 def marks(steps: int) -> Int[np.ndarray, "record"]:

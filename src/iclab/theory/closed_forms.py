@@ -123,7 +123,7 @@ def _white(problem: Regression) -> tuple[Moments, float, float]:
 def _amplitude(amplitude: Float[Array, "*n"] | float) -> Float[Array, "*n"]:
     checked = np.asarray(amplitude, dtype=float)
     require(
-        bool(np.all(np.isfinite(checked) & (checked > 0))),
-        f"amplitude must be finite and > 0; got {amplitude!r}. From zero the flow never moves.",
+        bool(np.all(np.isfinite(checked) & (checked >= 1e-150))),  # its square must be a number
+        f"amplitude must be finite and > 0, at least 1e-150; got {amplitude!r}. From zero the flow never moves.",
     )
     return checked

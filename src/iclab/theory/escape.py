@@ -67,6 +67,11 @@ def drop_times(moments: Moments, start: SeparateAttention) -> Float[Array, "mode
         relief = max(0.0, wait - 1 / (force[mode] * np.cbrt(best[mode])))
         heads = _turned(_after(heads.without(first), force, relief), growing, mode, force)
         force[mode], now = 0.0, now + relief
+    require(
+        bool(np.all(times > 0)),
+        f"start must be small, so that every drop comes after time 0; got predicted times {np.sort(times)}. "
+        "Integrate separate_flow instead.",
+    )
     return np.sort(times)
 
 

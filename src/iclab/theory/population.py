@@ -107,6 +107,11 @@ def moments_from(
     null_loss = float(np.sum(tasks * inputs) + noise)
     cross = np.mean(gain) * signal
     second = np.mean(gain**2) * signal + np.mean(gain**2 / length) * (signal + null_loss * inputs)
+    require(
+        bool(np.all(np.isfinite(second)) and (np.any(signal) or not np.any(tasks))),
+        "input_covariance, task_covariance and noise must be of a size whose products are numbers; got an overflow "
+        "or an underflow. Measure inputs and labels in other units.",
+    )
     return Moments(cross, second, inputs, null_loss)
 
 
