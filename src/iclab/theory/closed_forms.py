@@ -124,6 +124,7 @@ def _amplitude(amplitude: Float[Array, "*n"] | float) -> Float[Array, "*n"]:
     checked = np.asarray(amplitude, dtype=float)
     require(
         bool(np.all(np.isfinite(checked) & (checked >= 1e-150))),  # its square must be a number
-        f"amplitude must be finite and > 0, at least 1e-150; got {amplitude!r}. From zero the flow never moves.",
+        f"amplitude must be finite and > 0; got {amplitude!r}. From zero the flow never moves, and below 1e-150 the "
+        "square of the amplitude is no number.",
     )
     return checked
