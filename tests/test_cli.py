@@ -42,7 +42,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
     [
         (["walk"], "command must be one of run, report, studies, plan; got 'walk'"),
         (["run", "stairs"], "study must be one of abrupt-drop, staircase"),
-        (["run"], "study must be one of abrupt-drop, staircase"),
+        (["run"], "a study must be named; choose from abrupt-drop, staircase"),
         (["report", "--only", "stairs"], "study must be one of abrupt-drop, staircase"),
         (["run", "abrupt-drop", "--stepz", "3"], "--steps, --sequences"),
         (["run", "abrupt-drop", "--stepz", "3"], "got --stepz 3"),
