@@ -6,17 +6,8 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from iclab.agreement import Verdict, fitted_order, rests_and_drops
-from iclab.claims import (
-    ExactInRate,
-    Limit,
-    LimitInSequences,
-    Misses,
-    RestsNearLevels,
-    Share,
-    Vanishes,
-    Within,
-    WithinErrors,
-)
+from iclab.claims import Limit, Misses, Share, Vanishes, Within, WithinErrors
+from iclab.training_claims import ExactInRate, LimitInSequences, RestsNearLevels
 
 TIME = np.geomspace(0.1, 1000, 400)
 
