@@ -1,0 +1,1 @@
+"""Observation: the spectra of weights, read from checkpoints or taken during training."""

@@ -1,0 +1,62 @@
+"""The attention weights of one layer, head by head, whatever layout they were stored in."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Shaped
+
+
+@dataclass(frozen=True)
+class Rotary:
+    """How queries and keys are turned by their position.
+
+    The first `dimensions` of each head are rotated, in pairs (f, f + dimensions/2) when the pairing
+    is "half" and (2f, 2f + 1) when it is "interleaved"; the others are left as they are.
+    """
+
+    dimensions: int
+    pairing: Literal["half", "interleaved"]
+    frequencies: Shaped[np.ndarray, "pair"] | None = None  # radians per position
+
+
+@dataclass(frozen=True)
+class QueryKeyNorm:
+    """Gains of a norm that stands between the query and key projections and the score.
+
+    With `across_heads` the norm is taken over all heads together, else head by head.
+    """
+
+    query: Shaped[np.ndarray, "..."]
+    key: Shaped[np.ndarray, "..."]
+    across_heads: bool = False
+
+
+@dataclass(frozen=True)
+class InputNorm:
+    """The norm that feeds attention: its gain, its bias, and whether it subtracts the mean."""
+
+    gain: Shaped[np.ndarray, "width"]
+    bias: Shaped[np.ndarray, "width"] | None
+    centered: bool
+
+
+@dataclass(frozen=True)
+class AttentionWeights:
+    """One attention layer: x is a row vector, a head's query is query[h] @ x + query_bias[h].
+
+    Arrays keep the dtype they were stored in and may be views of a mapped file: whoever computes
+    casts one head at a time. Query head h reads key and value head h // (heads / kv_heads). The
+    output of head h is output[h] @ (value of the head).
+    """
+
+    query: Shaped[np.ndarray, "head dim width"]
+    key: Shaped[np.ndarray, "kv_head dim width"]
+    value: Shaped[np.ndarray, "kv_head value_dim width"]
+    output: Shaped[np.ndarray, "head width_out value_dim"]
+    query_bias: Shaped[np.ndarray, "head dim"] | None = None
+    key_bias: Shaped[np.ndarray, "kv_head dim"] | None = None
+    value_bias: Shaped[np.ndarray, "kv_head value_dim"] | None = None
+    rotary: Rotary | None = None
+    query_key_norm: QueryKeyNorm | None = None
+    input_norm: InputNorm | None = None
