@@ -277,8 +277,8 @@ def test_a_rate_too_large_is_named_with_the_step_that_shows_it() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rate": 0.0}, "rate must be positive"),
-        ({"rate": np.nan}, "rate must be positive"),
+        ({"rate": 0.0}, "rate must be finite and > 0"),
+        ({"rate": np.nan}, "rate must be finite and > 0"),
         ({"steps": []}, "steps must increase"),
         ({"steps": [0, 5, 5]}, "steps must increase"),
         ({"steps": [-1, 5]}, "steps must increase from 0"),

@@ -97,7 +97,7 @@ def test_floor_of_drawn_sequences_approaches_that_of_the_law() -> None:
         ({"in_context_fraction": -0.1}, "in_context_fraction must be between 0 and 1; got -0.1"),
         ({"in_context_fraction": 1.1}, "in_context_fraction must be between 0 and 1; got 1.1"),
         ({"in_weight_task": [1.0]}, "in_weight_task must be 2 finite numbers"),
-        ({"in_weight_task": [1.0, np.nan]}, "in_weight_task must be 2 finite numbers"),
+        ({"in_weight_task": [1.0, np.nan]}, "in_weight_task must be finite numbers"),
         ({"sequences": 0}, "sequences must be at least 1; got 0"),
     ],
 )

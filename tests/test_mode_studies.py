@@ -61,9 +61,9 @@ def test_starts_of_alignment_are_the_same_for_every_seed_and_scale_with_their_si
         (finite_context.Case(), {"noises": (-1.0,)}, "noises must be finite and >= 0"),
         (sgd_noise.Case(), {"rates": (0.1,)}, "rates must be as many as batches, 2"),
         (sgd_noise.Case(), {"runs": 1}, "runs must be a whole number >= 2"),
-        (phase_portrait.Case(), {"eigenvalue": 0.0}, "eigenvalue must be positive"),
+        (phase_portrait.Case(), {"eigenvalue": 0.0}, "eigenvalue must be finite and > 0"),
         (conservation.Case(), {"transformer_steps": 601}, "transformer_steps must be a multiple of 15"),
-        (alignment.Case(), {"initial": -1.0}, "initial must be positive"),
+        (alignment.Case(), {"initial": -1.0}, "initial must be finite and > 0"),
     ],
 )
 def test_impossible_cases_are_refused_by_name(case, change: dict, message: str) -> None:

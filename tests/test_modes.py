@@ -186,13 +186,13 @@ def test_decayed_law_solves_its_equation_and_balance_decays() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: modes.mode_law((1, 1), 0.0, 1.0, 1.0), "limit must be positive"),
-        (lambda: modes.mode_law((1, 1), 1.0, 0.0, 1.0), "time_constant must be positive"),
+        (lambda: modes.mode_law((1, 1), 0.0, 1.0, 1.0), "limit must be finite and > 0"),
+        (lambda: modes.mode_law((1, 1), 1.0, 0.0, 1.0), "time_constant must be > 0"),
         (lambda: modes.mode_law((np.nan, 1), 1.0, 1.0, 1.0), "start must be finite"),
         (lambda: modes.mode_law((1, 1), 1.0, 1.0, -1.0), "time must be >= 0"),
         (lambda: modes.time_to_fraction(1.0, (1, 1), 1.0, 1.0), "fraction must lie between"),
         (lambda: modes.balanced_law(-0.1, 1.0, 1.0, 1.0), "start must be >= 0"),
-        (lambda: modes.decayed_limits(FOUR, 8, decay=-1.0), "decay must be >= 0"),
+        (lambda: modes.decayed_limits(FOUR, 8, decay=-1.0), "decay must be finite and >= 0"),
         (lambda: modes.limits([0.0, 0.0], 8), "eigenvalues must hold a positive one"),
         (lambda: modes.limits([1.0, -1.0], 8), "eigenvalues must be finite and >= 0"),
         (lambda: modes.limits(FOUR, 0), "context_length must be whole numbers"),

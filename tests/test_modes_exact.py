@@ -193,6 +193,22 @@ def test_descent_approaches_the_flow_at_first_order_and_breaks_balance_by_its_la
     assert_allclose(change, law[:-1], atol=1e-15)
 
 
+def test_descent_that_is_too_fast_grows_to_infinity_and_says_that_it_is_not_stable() -> None:
+    wild = modes.exact_descent(FOUR, 8, start=(9, -3), rate=1.0, steps=9)
+    assert not wild.stable
+    assert np.all(wild.loss[1:] >= wild.loss[:-1])
+    assert wild.loss[-1] == np.inf
+    assert not any(np.isnan(part).any() for part in (wild.value, wild.key_query, wild.strength, wild.loss))
+
+
+def test_descent_is_stable_up_to_two_over_the_sharpest_curvature() -> None:
+    # one mode, N = ∞ but for 1e12: at p = q = √a∞ = 1 half the loss has curvature p² + q² = 2 across the hyperbola
+    slow, fast = (modes.exact_descent([1.0], 10**12, start=(0.9, 0.9), rate=r, steps=3000) for r in (0.99, 1.01))
+    assert slow.stable
+    assert not fast.stable
+    assert np.isfinite(fast.loss[-1])  # it swings around the minimum
+
+
 def test_full_matrices_align_and_keep_their_balance() -> None:
     p, q = 0.1 * np.random.default_rng(0).standard_normal((2, 4, 4))
     curves = modes.matrix_flow(FOUR, 8, start=(p, q), time=np.array([0.0, 5.0, 20.0, 200.0]))
@@ -262,8 +278,12 @@ def test_modes_without_inputs_or_start_stay() -> None:
             "task_second_moments must be",
         ),
         (lambda: modes.exact_flow(FOUR, 8, start=(1, 1), time=[]), ValueError, "time must be a non-empty list"),
-        (lambda: modes.exact_descent(FOUR, 8, start=(1, 1), rate=0.0, steps=2), ValueError, "rate must be positive"),
-        (lambda: modes.exact_descent(FOUR, 8, start=(9, 9), rate=1.0, steps=99), OverflowError, "smaller rate"),
+        (
+            lambda: modes.exact_descent(FOUR, 8, start=(1, 1), rate=0.0, steps=2),
+            ValueError,
+            "rate must be finite and > 0",
+        ),
+        (lambda: modes.exact_loss([1.0], [1.0] * 4, FOUR, 8), ValueError, "value must end in one number per mode, 4"),
         (lambda: modes.matrix_loss(np.eye(3), np.eye(3), FOUR, 8), ValueError, "must both end in shape"),
         (lambda: modes.head_flow(FOUR, 8, start=([1.0, 1.0], 1.0), time=[1.0]), ValueError, "one value u0"),
     ],

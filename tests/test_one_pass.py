@@ -129,7 +129,7 @@ def test_runs_may_start_from_weights_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rate": 0.0}, "rate must be positive"),
+        ({"rate": 0.0}, "rate must be finite and > 0"),
         ({"batch": 0}, "batch must be a whole number >= 1"),
         ({"steps": 5, "every": 2}, "every must be a whole part of steps = 5"),
         ({"problem": Regression((1.0,), (4, 8))}, "context_length must be one number"),

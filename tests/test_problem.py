@@ -58,7 +58,7 @@ def test_a_problem_cannot_be_changed_but_replaced() -> None:
         ({"eigenvalues": (float("inf"),)}, "eigenvalues must be finite and >= 0; got inf"),
         ({"eigenvalues": (0.0, 0.0)}, "eigenvalues must hold a positive one"),
         ({"eigenvalues": 0.4}, "eigenvalues must be a list of numbers; got 0.4"),
-        ({"eigenvalues": ("a",)}, "eigenvalues must be a number >= 0; got 'a'"),
+        ({"eigenvalues": ("a",)}, "eigenvalues must be a number or an array of numbers; got 'a'"),
         ({"context_length": 0}, "context_length must be whole numbers >= 1; got 0"),
         ({"context_length": -3}, "context_length must be whole numbers >= 1; got -3"),
         ({"context_length": 2.0}, "context_length must be whole numbers >= 1; got 2.0"),

@@ -243,11 +243,11 @@ def test_costs_are_known_before_the_run() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: sgd.expected_loss(REFERENCE, rate=0.0, batch=8, steps=1), "rate must be positive"),
+        (lambda: sgd.expected_loss(REFERENCE, rate=0.0, batch=8, steps=1), "rate must be finite and > 0"),
         (lambda: sgd.expected_loss(REFERENCE, rate=0.1, batch=0, steps=1), "batch must be a whole number >= 1"),
         (lambda: sgd.expected_loss(REFERENCE, rate=0.1, batch=2.5, steps=1), "batch must be a whole number >= 1"),
-        (lambda: sgd.expected_loss(REFERENCE, rate=0.1, batch=8, steps=-1), "steps must be >= 0"),
-        (lambda: sgd.expected_loss(REFERENCE, rate=0.1, batch=8, steps=1, start=np.eye(3)), "start must be a finite"),
+        (lambda: sgd.expected_loss(REFERENCE, rate=0.1, batch=8, steps=-1), "steps must be a whole number >= 0"),
+        (lambda: sgd.expected_loss(REFERENCE, rate=0.1, batch=8, steps=1, start=np.eye(3)), "start must be a matrix"),
         (lambda: sgd.critical_rate(REFERENCE, batch=-3), "batch must be a whole number >= 1"),
         (
             lambda: sgd.small_noise_loss(REFERENCE, rate=0.1, batch=8, steps=1, start=(1.0, np.ones(3))),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import numbers, require
 
 Array = np.ndarray
 
@@ -185,7 +185,7 @@ def random_separate(
 
 def aligned_separate(initial: Float[Array, "D"]) -> SeparateAttention:
     """One rank-one head for each input direction, its value, key and query of the same length `initial`."""
-    strength = np.asarray(initial, dtype=float)
+    strength = numbers("initial", initial)
     require(strength.ndim == 1, f"initial must be one number for each direction; got shape {strength.shape}.")
     directions = np.diag(strength)[:, None, :]
     return SeparateAttention(strength, directions, directions)

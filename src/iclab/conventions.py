@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
-from iclab.numerics import require, whole_number
+from iclab.numerics import positive, whole_number
 
 Array = np.ndarray
 Layer = TypeVar("Layer", MergedAttention, SeparateAttention)
@@ -36,7 +36,7 @@ class Units:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            require(bool(np.isfinite(value)) and value > 0, f"{name} must be positive and finite; got {value!r}.")
+            positive(name, value)
 
     @property
     def rate(self) -> float:

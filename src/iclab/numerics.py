@@ -1,7 +1,8 @@
 """Small numerical tools that know nothing of learning."""
 
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -31,22 +32,76 @@ def every(holds: np.bool_ | np.ndarray) -> bool:
     return bool(holds.all()) if isinstance(holds, np.ndarray) else bool(holds)
 
 
-def require_positive(name: str, value: float) -> None:
-    """Raise ValueError unless a number is positive and finite."""
-    require(bool(np.isfinite(value)) and value > 0, f"{name} must be positive and finite; got {value!r}.")
+def numbers(name: str, values: Any) -> Float[Array, "*n"]:
+    """The values in float64, always an array. Raises ValueError, with their name, unless all are finite numbers."""
+    array = _in_float64(name, values)
+    require(every(np.isfinite(array)), f"{name} must be finite numbers; got NaN or infinity.")
+    return array
 
 
-def nonnegative(name: str, values: Float[Array, "*n"]) -> Float[Array, "*n"]:
+def checked(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    infinite: bool = True,
+    advice: str = "",
+) -> np.float64 | np.ndarray:
+    """The value in float64, an array if it was one. Raises ValueError, with the name and the range, outside it."""
+    values = _in_float64(name, value)
+    holds = (values > above) & (values >= at_least)
+    if not infinite:
+        holds &= np.isfinite(values)
+    if not every(holds):
+        limits = ["finite"] * (not infinite)
+        limits += [f"> {above:g}"] * (above > -math.inf) + [f">= {at_least:g}"] * (at_least > -math.inf)
+        came = values[~holds].flat[0]
+        raise ValueError(
+            f"{name} must be {' and '.join(limits) or 'a number'}; got {came!s}.{advice and ' ' + advice}"
+        )
+    return values[()]
+
+
+def checked_number(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    infinite: bool = False,
+    advice: str = "",
+) -> float:
+    """One number as a float. Raises ValueError, with the name and the range, outside it and for a list."""
+    number = checked(name, value, above=above, at_least=at_least, infinite=infinite, advice=advice)
+    require(np.ndim(number) == 0, f"{name} must be one number; got shape {np.shape(number)}.")
+    return float(number)
+
+
+def positive(name: str, value: Any) -> float:
+    """One positive, finite number as a float. Raises ValueError, with its name, for anything else."""
+    return checked_number(name, value, above=0.0)
+
+
+def nonnegative(name: str, values: Any) -> Float[Array, "*n"]:
     """The values as an array. Raises ValueError with `name` unless all are finite and >= 0."""
-    checked = np.asarray(values, dtype=float)
-    require(bool(np.all(np.isfinite(checked) & (checked >= 0))), f"{name} must be finite and >= 0; got {values!r}.")
-    return checked
+    return np.asarray(checked(name, values, at_least=0.0, infinite=False))
+
+
+def pair(name: str, values: Any) -> tuple[Any, Any]:
+    """Two things as a tuple. Raises ValueError, with their name, for anything that is not a pair."""
+    try:
+        first, second = values
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a pair; got {values!r}.") from None
+    return first, second
 
 
 def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
     """The values as an array. Raises ValueError with `name` unless they increase strictly from one >= 0."""
-    grid = nonnegative(name, values)
+    grid = numbers(name, values)
     require(grid.ndim == 1 and grid.size > 0, f"{name} must be a non-empty list; got shape {grid.shape}.")
+    nonnegative(name, grid)
     require(
         bool(np.all(np.diff(grid) > 0)),
         f"{name} must increase strictly; got a step back or a repeat. Sort it and drop repeats.",
@@ -129,7 +184,7 @@ def _ends(function: Callable[[Any], tuple[Values, Values]], lower: Values, upper
     require(
         bool(np.all((below <= _SHARP * rise) & (above >= -_SHARP * climb))),
         "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
-        f"got {np.max(below)!s} and {np.min(above)!s}. Widen the bracket.",
+        f"got {np.max(below, initial=-np.inf)!s} and {np.min(above, initial=np.inf)!s}. Widen the bracket.",
     )
     return below, above
 
@@ -172,6 +227,24 @@ def golden_section(
         fresh = function(np.exp(np.where(falls, right, left)))
         at_left, at_right = np.where(falls, at_right, fresh), np.where(falls, fresh, at_left)
     return np.exp(0.5 * (low + high))[()]
+
+
+def _in_float64(name: str, values: Any) -> Float[Array, "*n"]:
+    try:
+        array = np.asarray(values)
+        if values is None or array.dtype.kind in "Sc":  # of which NumPy would make numbers, cut to their real part
+            raise TypeError
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be a number or an array of numbers; got {values!r}.") from None
+
+
+def one_of(name: str, value: Any, choices: Collection[str]) -> str:
+    """The value. Raises ValueError, with its name and the choices, unless it is one of them."""
+    require(
+        isinstance(value, str) and value in choices, f"{name} must be one of {', '.join(choices)}; got {value!r}."
+    )
+    return value
 
 
 def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:

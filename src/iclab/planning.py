@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import root_scalar
 
-from iclab.numerics import Values, golden_section, require, whole_number
+from iclab.numerics import Values, checked_number, golden_section, one_of, positive, require, whole_number
 from iclab.outcomes import Errors
-from iclab.problem import Ratios, checked
+from iclab.problem import Ratios
 from iclab.theory.finite_size import ContextLaw, Pool, SphereTasks, leverage_errors, pool_errors
 from iclab.theory.generalization import TARGETS, best_ridge, critical_kappa, diversity_gap, errors
 
@@ -96,8 +96,12 @@ def required(
     """
     given = {"alpha": alpha, "kappa": kappa, "tau": tau}
     _require_question(quantity, given, target)
-    wanted = float(checked("error", error, above=0.0, infinite=False))
-    others = {name: float(checked(name, value, above=0.0)) for name, value in given.items() if name != quantity}
+    wanted = positive("error", error)
+    others = {
+        name: checked_number(name, value, above=0.0, infinite=True)
+        for name, value in given.items()
+        if name != quantity
+    }
 
     def curve(size: Values) -> Values:
         return error_of(Ratios(**{**others, quantity: size}, noise=noise), ridge, target)
@@ -127,7 +131,7 @@ def best_split(
     Source: derived in docs/derivations/proportional_limit.
     """
     budget, d = whole_number("tokens", tokens), whole_number("dimension", dimension)
-    _require_target(target)
+    one_of("target", target, TARGETS)
 
     def ratios(length: Values) -> Ratios:
         return Ratios(length / d, kappa, (budget // length) / d**2, noise)
@@ -194,12 +198,12 @@ def error_of(ratios: Ratios, ridge: float | str, target: str) -> Values:
 
     Raises ValueError for another word, a negative ridge and an unknown target.
     """
-    _require_target(target)
-    require(
-        not isinstance(ridge, str) or ridge == BEST,
-        f'ridge must be a number >= 0 or "{BEST}"; got {ridge!r}.',
-    )
-    strength = best_ridge(ratios, target=target) if isinstance(ridge, str) else ridge
+    one_of("target", target, TARGETS)
+    if isinstance(ridge, str):
+        require(ridge == BEST, f'ridge must be a number >= 0 or "{BEST}"; got {ridge!r}.')
+        strength = best_ridge(ratios, target=target)
+    else:
+        strength = checked_number("ridge", ridge, at_least=0.0, infinite=True)
     return getattr(errors(ratios, ridge=strength), target)
 
 
@@ -289,12 +293,8 @@ def _limit(size: float) -> float:
 
 
 def _require_question(quantity: str, given: dict[str, float | None], target: str) -> None:
-    require(quantity in QUANTITIES, f"quantity must be one of {', '.join(QUANTITIES)}; got {quantity!r}.")
+    one_of("quantity", quantity, QUANTITIES)
     require(given[quantity] is None, f"{quantity} is asked for and must not be given; got {given[quantity]!r}.")
     for name, value in given.items():
         require(name == quantity or value is not None, f"{name} must be given when {quantity} is asked for.")
-    _require_target(target)
-
-
-def _require_target(target: str) -> None:
-    require(target in TARGETS, f"target must be icl or idg; got {target!r}.")
+    one_of("target", target, TARGETS)

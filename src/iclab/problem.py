@@ -1,20 +1,22 @@
 """What is to be learned: frozen descriptions made of plain numbers."""
 
-import math
 import operator
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iclab.numerics import Values, every, require
+from iclab.numerics import Values, checked, checked_number, numbers, require
 
 if TYPE_CHECKING:
     Ratio = Values
 else:
     Ratio = float  # a case holds plain numbers, and flags are made for these
+
+
+_VARIANCE = "Variances are never negative."
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Regression:
         object.__setattr__(self, "eigenvalues", eigenvalues)
         object.__setattr__(self, "task_eigenvalues", tasks)
         object.__setattr__(self, "context_length", _context_length(self.context_length))
-        object.__setattr__(self, "noise", _variance("noise", self.noise))
+        object.__setattr__(self, "noise", checked_number("noise", self.noise, at_least=0.0, advice=_VARIANCE))
 
     @property
     def dimension(self) -> int:
@@ -101,7 +103,7 @@ class Ratios:
             "tau": "For pretraining without end write tau=inf.",
         }
         values = [checked(name, getattr(self, name), above=0.0, advice=text) for name, text in advice.items()]
-        values.append(checked("noise", self.noise, at_least=0.0, infinite=False, advice="It is a variance."))
+        values.append(checked("noise", self.noise, at_least=0.0, infinite=False, advice=_VARIANCE))
         try:
             np.broadcast_shapes(*(np.shape(value) for value in values))
         except ValueError:
@@ -111,34 +113,9 @@ class Ratios:
             object.__setattr__(self, field.name, value.item() if np.ndim(value) == 0 else value)
 
 
-def checked(
-    name: str,
-    value: Any,
-    *,
-    above: float = -math.inf,
-    at_least: float = -math.inf,
-    infinite: bool = True,
-    advice: str = "",
-) -> np.float64 | np.ndarray:
-    """The value in float64, an array if it was one. Raises ValueError, with the name and the range, outside it."""
-    try:
-        values = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number or an array of numbers; got {value!r}.") from None
-    holds = (values > above) & (values >= at_least)
-    if not infinite:
-        holds &= values < math.inf
-    if not every(holds):
-        limit = f"> {above:g}" if above > -math.inf else f">= {at_least:g}"
-        came = values[~holds].flat[0]
-        raise ValueError(
-            f"{name} must be {'' if infinite else 'finite and '}{limit}; got {came!s}.{advice and ' ' + advice}"
-        )
-    return values[()]
-
-
 def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") -> tuple[int, ...]:
     """Checked context lengths as a tuple. Raises ValueError for none, for a fraction or for one below 1."""
+    require(not isinstance(lengths, bytes), f"{name} must be whole numbers >= 1; got {lengths!r}.")
     several = tuple(lengths) if isinstance(lengths, Iterable) else (lengths,)
     require(len(several) > 0, f"{name} must hold at least one length; got none. Give N >= 1.")
     for length in several:
@@ -161,20 +138,21 @@ def checked_mixture(
     Raises ValueError for a fraction outside [0, 1] and for a task that is not D finite numbers.
     """
     require(
-        0 <= in_context_fraction <= 1,
+        0 <= checked_number("in_context_fraction", in_context_fraction) <= 1,
         f"in_context_fraction must be between 0 and 1; got {in_context_fraction!r}. It is a share of the sequences.",
     )
-    task = tuple(float(entry) for entry in in_weight_task)
+    task = numbers("in_weight_task", in_weight_task)
     require(
-        len(task) == problem.dimension and all(math.isfinite(entry) for entry in task),
-        f"in_weight_task must be {problem.dimension} finite numbers, one for each input direction; got {task}.",
+        task.shape == (problem.dimension,),
+        f"in_weight_task must be {problem.dimension} finite numbers, one for each input direction; got "
+        f"{in_weight_task!r}.",
     )
-    return task
+    return tuple(task.tolist())
 
 
 def _context_length(lengths: int | Iterable[int]) -> int | tuple[int, ...]:
-    checked = checked_lengths(lengths)
-    return checked if isinstance(lengths, Iterable) else checked[0]
+    several = checked_lengths(lengths)
+    return several if isinstance(lengths, Iterable) else several[0]
 
 
 def _spectrum(name: str, values: Iterable[float]) -> tuple[float, ...]:
@@ -182,18 +160,6 @@ def _spectrum(name: str, values: Iterable[float]) -> tuple[float, ...]:
         isinstance(values, Iterable),
         f"{name} must be a list of numbers; got {values!r}. Write (0.4, 0.3), for example.",
     )
-    checked = tuple(_variance(name, value) for value in values)
-    require(len(checked) > 0, f"{name} must not be empty. Give one number for each input direction.")
-    return checked
-
-
-def _variance(name: str, value: float) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number >= 0; got {value!r}.") from None
-    require(
-        math.isfinite(number) and number >= 0,
-        f"{name} must be finite and >= 0; got {number!r}. Variances are never negative.",
-    )
-    return number
+    spectrum = tuple(checked_number(name, value, at_least=0.0, advice=_VARIANCE) for value in values)
+    require(len(spectrum) > 0, f"{name} must not be empty. Give one number for each input direction.")
+    return spectrum

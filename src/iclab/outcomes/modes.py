@@ -26,6 +26,17 @@ class ModeCurves:
 
 
 @dataclass(frozen=True)
+class ModeDescent(ModeCurves):
+    """The same under steps of finite size.
+
+    `stable` says whether descent is stable where the run ends; where it is not, the weights oscillate or grow, and
+    are infinite after overflow.
+    """
+
+    stable: bool = quantity("stable", words="whether descent is stable where the run ends")
+
+
+@dataclass(frozen=True)
 class MatrixCurves:
     """A transformer of two full matrices along training, in the eigenbasis of the inputs.
 

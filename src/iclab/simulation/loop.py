@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Int
 
 from iclab.attention import Layer
-from iclab.numerics import require
+from iclab.numerics import positive, require
 from iclab.outcomes import Trajectory
 
 Array = np.ndarray
@@ -41,7 +41,7 @@ def trajectory(
     Raises ValueError for leading axes that do not pair, for a rate that is not positive and for steps that do
     not increase; ArithmeticError when the loss leaves the finite numbers.
     """
-    require(bool(np.isfinite(rate)) and rate > 0, f"rate must be positive and finite; got {rate!r}.")
+    positive("rate", rate)
     recorded = _step_numbers(steps)
     weights = _unpacked(start)
     start_batch = weights[-1].shape[:-3]

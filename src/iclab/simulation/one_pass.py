@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.numerics import require, require_positive
+from iclab.numerics import positive, require, whole_number
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -42,9 +42,8 @@ def descend(
 
     Raises ValueError, naming the field, for a rate, batch or steps out of range, `every` that does not divide them.
     """
-    require_positive("rate", rate)
-    require(batch >= 1 and batch == int(batch), f"batch must be a whole number >= 1; got {batch!r}.")
-    require(steps >= 0, f"steps must be >= 0; got {steps!r}.")
+    positive("rate", rate)
+    batch, steps = whole_number("batch", batch), whole_number("steps", steps, least=0)
     require(
         every >= 1 and steps % every == 0,
         f"every must be a whole part of steps = {steps}; got {every!r}. Use 1 to keep every step.",

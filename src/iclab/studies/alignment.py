@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Limit
-from iclab.numerics import require, require_positive, whole_number
+from iclab.numerics import positive, require, whole_number
 from iclab.outcomes import quantity
 from iclab.problem import Regression, checked_lengths
 from iclab.study import Study
@@ -48,8 +48,8 @@ class Case:
             len(self.problem.context_lengths) == 1 and self.problem.task_eigenvalues is None,
             "problem must have one context length and standard tasks here. Leave the task eigenvalues out.",
         )
-        require_positive("initial", self.initial)
-        require_positive("rate", self.rate)
+        positive("initial", self.initial)
+        positive("rate", self.rate)
         whole_number("starts", self.starts)
         whole_number("steps", self.steps, least=RECORDS)
         require(self.steps % RECORDS == 0, f"steps must be a multiple of {RECORDS}, the records; got {self.steps}.")

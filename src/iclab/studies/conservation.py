@@ -18,7 +18,7 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.attention import MergedAttention
 from iclab.claims import Limit, WithinErrors
-from iclab.numerics import require, require_positive, whole_number
+from iclab.numerics import positive, require, whole_number
 from iclab.outcomes import quantity
 from iclab.problem import Regression, checked_lengths
 from iclab.study import Study
@@ -54,7 +54,7 @@ class Case:
 
     def __post_init__(self) -> None:
         for name in ("rate", "transformer_rate", "initial"):
-            require_positive(name, getattr(self, name))
+            positive(name, getattr(self, name))
         for name in ("batch", "sequences"):
             whole_number(name, getattr(self, name))
         batches = checked_lengths(self.transformer_batches, "transformer_batches")

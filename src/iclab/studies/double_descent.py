@@ -17,9 +17,9 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Limit
 from iclab.error_curves import ErrorsByDimensionAndSequences, ErrorsByLengthAndSequences, ErrorsBySequences
-from iclab.numerics import whole_number
+from iclab.numerics import checked, whole_number
 from iclab.outcomes import Errors, Levels
-from iclab.problem import Ratios, checked, checked_lengths
+from iclab.problem import Ratios, checked_lengths
 from iclab.studies.pretraining import SEQUENCES, Span, bounds, column, error_axes, law_of, table
 from iclab.study import Study
 

@@ -18,7 +18,7 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.attention import SeparateAttention
 from iclab.claims import Limit, Within
-from iclab.numerics import require_positive, whole_number
+from iclab.numerics import positive, whole_number
 from iclab.outcomes import Measured, SearchEnds, losses
 from iclab.problem import Regression, checked_lengths
 from iclab.studies.training import first_seed
@@ -47,7 +47,7 @@ class Case:
     sequences: tuple[int, ...] = (1000, 10000, 100000)  # P, sizes of the training sets
 
     def __post_init__(self) -> None:
-        require_positive("spread", self.spread)
+        positive("spread", self.spread)
         for name in ("heads", "searches", "iterations"):
             whole_number(name, getattr(self, name))
         object.__setattr__(self, "sequences", checked_lengths(self.sequences, "sequences"))

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Misses, Vanishes, WithinErrors
-from iclab.numerics import require, require_positive, whole_number
+from iclab.numerics import positive, require, whole_number
 from iclab.outcomes import quantity
 from iclab.problem import Regression, checked_lengths
 from iclab.study import Study
@@ -45,8 +45,8 @@ class Case:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "context_lengths", checked_lengths(self.context_lengths, "context_lengths"))
-        require_positive("initial", self.initial)
-        require_positive("rate", self.rate)
+        positive("initial", self.initial)
+        positive("rate", self.rate)
         whole_number("steps", self.steps, least=RECORDS)
         require(self.steps % RECORDS == 0, f"steps must be a multiple of {RECORDS}, the records; got {self.steps}.")
         object.__setattr__(self, "batches", checked_lengths(self.batches, "batches"))

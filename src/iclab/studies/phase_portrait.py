@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Limit
-from iclab.numerics import require, require_positive, whole_number
+from iclab.numerics import positive, require, whole_number
 from iclab.outcomes import quantity
 from iclab.problem import Regression, checked_lengths
 from iclab.study import Study
@@ -46,7 +46,7 @@ class Case:
 
     def __post_init__(self) -> None:
         for name in ("eigenvalue", "scale", "rate"):
-            require_positive(name, getattr(self, name))
+            positive(name, getattr(self, name))
         object.__setattr__(self, "batches", checked_lengths(self.batches, "batches"))
         whole_number("steps", self.steps, least=RECORDS)
         require(self.steps % RECORDS == 0, f"steps must be a multiple of {RECORDS}, the records; got {self.steps}.")

@@ -19,7 +19,7 @@ from iclab import theory as theories
 from iclab.agreement import rests_and_drops
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import Limit
-from iclab.numerics import require_positive, whole_number
+from iclab.numerics import positive, whole_number
 from iclab.outcomes import Levels, Measured, Trajectory, answers
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_sequences, first_seed, log_marks, on_sequences
@@ -46,7 +46,7 @@ class Case(TrainingCase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive("weaker", self.weaker)
+        positive("weaker", self.weaker)
         whole_number("asked", self.asked)
 
 

@@ -16,8 +16,9 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.agreement import SLACK, Verdict, fitted_order
 from iclab.error_curves import BestRidges, ErrorsByRidgeAndSequences, ErrorsBySequences
+from iclab.numerics import checked
 from iclab.outcomes import Levels
-from iclab.problem import Ratios, checked
+from iclab.problem import Ratios
 from iclab.studies.pretraining import SEQUENCES, Span, bounds, column, error_axes
 from iclab.study import Study
 

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Misses, WithinErrors
-from iclab.numerics import require, require_positive, whole_number
+from iclab.numerics import positive, require, whole_number
 from iclab.outcomes import quantity
 from iclab.problem import Regression, checked_lengths
 from iclab.study import Study
@@ -49,8 +49,8 @@ class Case:
             f"rates must be as many as batches, {len(self.batches)}; got {self.rates}.",
         )
         for rate in self.rates:
-            require_positive("rates", rate)
-        require_positive("beyond", self.beyond)
+            positive("rates", rate)
+        positive("beyond", self.beyond)
         whole_number("beyond_batch", self.beyond_batch)
         whole_number("runs", self.runs, least=2)
         whole_number("steps", self.steps, least=RECORDS)

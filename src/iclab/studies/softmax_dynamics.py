@@ -19,7 +19,7 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import Share
-from iclab.numerics import require_positive, whole_number
+from iclab.numerics import positive, whole_number
 from iclab.outcomes import DropCounts, Levels, LossCurve
 from iclab.problem import Regression
 from iclab.stages import stages
@@ -46,7 +46,7 @@ class Case:
 
     def __post_init__(self) -> None:
         for name in ("merged_initial", "separate_initial", "rate"):
-            require_positive(name, getattr(self, name))
+            positive(name, getattr(self, name))
         for name in ("heads", "merged_steps", "separate_steps", "sequences"):
             whole_number(name, getattr(self, name))
 

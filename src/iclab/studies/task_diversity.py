@@ -24,9 +24,9 @@ from iclab.error_curves import (
     GapByTasksAndLength,
     TaskThreshold,
 )
-from iclab.numerics import whole_number
+from iclab.numerics import checked, whole_number
 from iclab.outcomes import Errors, Levels
-from iclab.problem import Ratios, checked, checked_lengths
+from iclab.problem import Ratios, checked_lengths
 from iclab.studies.pretraining import TASKS, Span, bounds, column, law_of, table
 from iclab.study import Study
 

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab.agreement import first_below
 from iclab.attention import MergedAttention, SeparateAttention
-from iclab.numerics import require, require_positive, whole_number
+from iclab.numerics import positive, require, whole_number
 from iclab.outcomes import Measured, Trajectory, losses
 from iclab.problem import Regression, checked_lengths
 
@@ -39,8 +39,8 @@ class TrainingCase:
     def __post_init__(self) -> None:
         whole_number("heads", self.heads)
         whole_number("steps", self.steps)
-        require_positive("initial", self.initial)
-        require_positive("rate", self.rate)
+        positive("initial", self.initial)
+        positive("rate", self.rate)
         require(self.steps <= LONGEST, f"steps must be at most {LONGEST}; got {self.steps}. Raise the rate instead.")
         object.__setattr__(self, "sequences", checked_lengths(self.sequences, "sequences"))
         require(

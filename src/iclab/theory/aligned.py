@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import hyp2f1
 
-from iclab.numerics import increasing_root, nonnegative, require
+from iclab.numerics import increasing_root, nonnegative, numbers, require
 from iclab.problem import Regression
 from iclab.theory.commuting import commuting_modes
 from iclab.theory.population import Moments, moments
@@ -29,13 +29,13 @@ def aligned_values(
     Source: zhang2025training, eq. 21; implicit solution derived in docs/derivations/dynamics.
     """
     g, h = _aligned_rates(problem)
-    first = np.asarray(initial, dtype=float)
+    first = numbers("initial", initial)
     require(
         first.shape == g.shape,
         f"initial must hold one strength for each of the {len(g)} modes; got shape {first.shape}. With fewer heads "
         "than modes integrate separate_flow.",
     )
-    require(bool(np.all(np.isfinite(first) & (first > 0))), f"initial must be finite and > 0; got {initial!r}.")
+    require(bool(np.all(first > 0)), f"initial must be finite and > 0; got {initial!r}.")
     t = nonnegative("time", time)
     return np.stack([_aligned_value(*rates, t) for rates in zip(g, h, first, strict=True)], axis=-1)
 

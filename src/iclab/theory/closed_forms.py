@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy.special import exprel, logit
 
 from iclab.attention import MergedAttention, restricted_parts
-from iclab.numerics import nonnegative, require
+from iclab.numerics import nonnegative, numbers, require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
 from iclab.theory.commuting import commuting_modes
@@ -68,7 +68,7 @@ def white_drop_time(
     Source: zhang2025training, eq. 10; derived in docs/derivations/dynamics.
     """
     _, g, h = _white(problem)
-    D, part = problem.dimension, np.asarray(fraction, dtype=float)
+    D, part = problem.dimension, numbers("fraction", fraction)
     require(bool(np.all((part > 0) & (part < 1))), f"fraction must lie between 0 and 1; got {fraction!r}.")
     require(g > 0, "task_eigenvalues must be positive for a drop; got zeros, for which the loss never falls.")
     reached = -np.expm1(0.5 * np.log1p(-part))  # 1 − √(1 − fraction), of the final strength g/h
@@ -121,9 +121,9 @@ def _white(problem: Regression) -> tuple[Moments, float, float]:
 
 
 def _amplitude(amplitude: Float[Array, "*n"] | float) -> Float[Array, "*n"]:
-    checked = np.asarray(amplitude, dtype=float)
+    checked = numbers("amplitude", amplitude)
     require(
-        bool(np.all(np.isfinite(checked) & (checked >= 1e-150))),  # its square must be a number
+        bool(np.all(checked >= 1e-150)),  # its square must be a number
         f"amplitude must be finite and > 0; got {amplitude!r}. From zero the flow never moves, and below 1e-150 the "
         "square of the amplitude is no number.",
     )

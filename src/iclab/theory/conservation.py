@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention
+from iclab.numerics import numbers
 
 Array = np.ndarray
 
@@ -18,11 +19,11 @@ def conserved(weights: Layer) -> Float[Array, "*batch quantity"]:
 
     Source: zhang2025training, section 4.2; merged and rank R derived in docs/derivations/dynamics.
     """
-    value = np.asarray(weights.value, dtype=float)
+    value = numbers("value", weights.value)
     value = value[..., None] if weights.restricted else value
     if isinstance(weights, MergedAttention):
         return _pairs(_gram(value) - _gram(_flat(weights.key_query)))
-    key, query = np.asarray(weights.key, dtype=float), np.asarray(weights.query, dtype=float)
+    key, query = numbers("key", weights.key), numbers("query", weights.query)
     size = np.sum(value**2, axis=-1) - np.sum(_flat(key) ** 2, axis=-1)
     balance = _pairs(_gram(key) - _gram(query))
     return np.concatenate([size[..., None], balance], axis=-1).reshape(*size.shape[:-1], -1)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import increasing_grid, require
+from iclab.numerics import checked, checked_number, increasing_grid, nonnegative, numbers, pair, require
 from iclab.problem import checked_lengths
 
 Array = np.ndarray
@@ -56,12 +56,12 @@ def diagonal_tasks(
     require(
         len(m) == len(s), f"task_second_moments must be one per eigenvalue; got {len(m)} for {len(s)} eigenvalues."
     )
-    require(bool(np.isfinite(noise)) and noise >= 0, f"noise must be finite and >= 0; got {noise!r}.")
+    variance = checked_number("noise", noise, at_least=0.0)
     lengths = checked_lengths(context_length)
     require(
         len(lengths) == 1, f"context_length must be one number here; got {lengths}. Mixed lengths are not supported."
     )
-    return DiagonalTasks(s, lengths[0], float(noise), m)
+    return DiagonalTasks(s, lengths[0], variance, m)
 
 
 def mode_start(start: tuple[ArrayLike, ArrayLike], modes: int) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
@@ -69,16 +69,26 @@ def mode_start(start: tuple[ArrayLike, ArrayLike], modes: int) -> tuple[Float[Ar
 
     Source: no formula; conventions of docs/derivations/modes.
     """
-    require(len(start) == 2, f"start must be a pair (p0, q0); got {len(start)} entries.")
-    parts = [np.asarray(part, dtype=float) for part in start]
+    parts = [numbers("start", part) for part in pair("start", start)]
     for part in parts:
         require(
             part.shape in ((), (modes,)),
             f"start must hold scalars or one number per mode, {modes}; got shape {part.shape}.",
         )
-        require(bool(np.all(np.isfinite(part))), "start must be finite; got NaN or infinity.")
     p, q = (np.broadcast_to(part, (modes,)) for part in parts)
     return p, q
+
+
+def mode_weights(name: str, values: ArrayLike, modes: int) -> Float[Array, "*batch mode"]:
+    """Finite weights whose last axis is that of the modes. Raises ValueError, with their name, for any other.
+
+    Source: no formula; conventions of docs/derivations/modes.
+    """
+    array = numbers(name, values)
+    require(
+        array.shape[-1:] == (modes,), f"{name} must end in one number per mode, {modes}; got shape {array.shape}."
+    )
+    return array
 
 
 def checked_time(time: ArrayLike) -> Float[Array, "time"]:
@@ -86,7 +96,7 @@ def checked_time(time: ArrayLike) -> Float[Array, "time"]:
 
     Source: no formula; conventions of docs/derivations/modes.
     """
-    return increasing_grid("time", np.atleast_1d(np.asarray(time, dtype=float)))
+    return increasing_grid("time", np.atleast_1d(numbers("time", time)))
 
 
 def start_floor(size: Float[Array, "n"]) -> Float[Array, "n"]:
@@ -106,19 +116,13 @@ def checked_mode(
 
     Source: no formula; conventions of docs/derivations/modes.
     """
-    p, q = (np.asarray(part, dtype=float) for part in start)
-    limit, tau = np.asarray(limit, dtype=float), np.asarray(time_constant, dtype=float)
-    require(bool(np.all(np.isfinite(p)) and np.all(np.isfinite(q))), "start must be finite; got NaN or infinity.")
-    require(bool(np.all((limit > 0) & np.isfinite(limit))), f"limit must be positive and finite; got {limit!s}.")
-    require(bool(np.all(tau > 0)), f"time_constant must be positive; got {tau!s}. inf never moves.")
-    return p, q, limit, tau
+    p, q = (numbers("start", part) for part in pair("start", start))
+    limit = checked("limit", limit, above=0.0, infinite=False)
+    tau = checked("time_constant", time_constant, above=0.0, advice="inf never moves.")
+    return p, q, np.asarray(limit), np.asarray(tau)
 
 
 def _variances(name: str, values: ArrayLike) -> Float[Array, "mode"]:
-    array = np.asarray(values, dtype=float)
+    array = nonnegative(name, values)
     require(array.ndim == 1 and array.size > 0, f"{name} must be a list of numbers; got shape {array.shape}.")
-    require(
-        bool(np.all(np.isfinite(array) & (array >= 0))),
-        f"{name} must be finite and >= 0; got {array.min()!s} to {array.max()!s}.",
-    )
     return array

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import increasing_root, whole_number
-from iclab.problem import checked
+from iclab.numerics import checked, increasing_root, whole_number
 from iclab.theory.readouts import ContextLaw, FeatureMoments, feature_moments
 from iclab.theory.resolvent import STRONG, flat_ridge, unspent
 

@@ -9,9 +9,8 @@ needs about D tasks to learn in context, this estimator exponentially many.
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values, increasing_root, whole_number
+from iclab.numerics import Values, checked, increasing_root, whole_number
 from iclab.outcomes import EstimatorErrors
-from iclab.problem import checked
 from iclab.theory.readouts import ContextLaw, NormalTasks, Pool, Tasks
 from iclab.theory.resolvent import LONG, WishartMoments, bounded, moments
 

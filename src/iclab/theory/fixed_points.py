@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import numbers, require, whole_number
 from iclab.theory.population import Moments, modes
 
 Array = np.ndarray
@@ -71,7 +71,9 @@ def plateau_prediction(
 
     Source: zhang2025training, eq. 22.
     """
-    inputs, labels, query = (np.asarray(array, dtype=float) for array in (inputs, labels, query))
+    inputs, labels, query = (
+        numbers(name, array) for name, array in (("inputs", inputs), ("labels", labels), ("query", query))
+    )
     size = moments.dimension
     require(
         inputs.ndim >= 2 and inputs.shape[-1] == size and inputs.shape[-2] >= 1,

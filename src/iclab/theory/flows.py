@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention, SeparateAttention, restricted_parts
-from iclab.numerics import require
+from iclab.numerics import checked_number, numbers, require
 from iclab.outcomes import Trajectory
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss
@@ -105,7 +105,7 @@ def _flow(
     tolerance: float,
 ) -> Trajectory:
     pace = np.repeat(_paces(kind, time_constants), [part.size for part in parts])
-    require(bool(np.isfinite(decay)) and decay >= 0, f"decay must be finite and >= 0; got {decay!r}.")
+    checked_number("decay", decay, at_least=0.0)
     state = np.concatenate([part.ravel() for part in parts])
     with np.errstate(over="ignore", invalid="ignore"):
         moves = bool(np.any(slope(state)))
@@ -129,9 +129,9 @@ def _flow(
 
 def _paces(kind: type[Layer], time_constants: Sequence[float]) -> Float[Array, "part"]:
     names = [entry.name for entry in fields(kind)]
-    constants = np.asarray(time_constants, dtype=float)
+    constants = numbers("time_constants", time_constants)
     require(
-        constants.shape == (len(names),) and bool(np.all(np.isfinite(constants) & (constants > 0))),
+        constants.shape == (len(names),) and bool(np.all(constants > 0)),
         f"time_constants must be {len(names)} positive numbers, for {', '.join(names)}; got {time_constants!r}.",
     )
     return 1 / constants

@@ -5,13 +5,13 @@ and 1 + ρ the error of predicting nothing. The ridge λ is that of the loss
 Σ (y_q − x_qᵀ G g)² + (n/D) λ ‖G‖² over the readout G.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from iclab.numerics import Values, floats, increasing_root, least, require
+from iclab.numerics import Values, checked, floats, increasing_root, least, one_of
 from iclab.outcomes import Errors
-from iclab.problem import Ratios, checked
+from iclab.problem import Ratios
 from iclab.theory.resolvent import MANY, STRONG, VANISHED, WishartMoments, bounded, effective_ridge, moments
 from iclab.theory.response import Averages, Contexts, Shift, endless, errors_from, with_limits
 from iclab.theory.structured import structured_errors
@@ -126,11 +126,13 @@ def best_alpha(kappa: Values, tau: Values, noise: Values, *, ridge: Values = 0.0
 
     Source: lu2025asymptotic, figures 2 and 3; derived in docs/derivations/proportional_limit.
     """
-    _require_target(target)
-    shape = np.broadcast_shapes(*(np.shape(part) for part in (kappa, tau, noise, ridge)))
+    one_of("target", target, TARGETS)
+    first = Ratios(1.0, kappa, tau, noise)
+    penalty = checked("ridge", ridge, at_least=0.0)
+    shape = np.broadcast_shapes(*(np.shape(part) for part in (first.kappa, first.tau, first.noise, penalty)))
 
     def error(alpha: Values) -> Values:
-        return getattr(errors(Ratios(alpha, kappa, tau, noise), ridge=ridge), target)
+        return getattr(errors(replace(first, alpha=alpha), ridge=penalty), target)
 
     best = least(error, _ALPHAS, shape)
     return np.where((best >= _ALPHAS[-1]) | (error(np.inf) <= _FLAT * error(best)), np.inf, best)[()]
@@ -147,7 +149,7 @@ def best_ridge(ratios: Ratios, *, target: str = "icl") -> Values:
     Source: lu2025asymptotic, figure 1 (the ridge removes the peak); derived in
     docs/derivations/proportional_limit.
     """
-    _require_target(target)
+    one_of("target", target, TARGETS)
     shape = np.broadcast_shapes(*(np.shape(part) for part in (ratios.alpha, ratios.kappa, ratios.tau, ratios.noise)))
 
     def error(ridge: Values) -> Values:
@@ -194,7 +196,3 @@ class _Pretraining:
             new_spread=noise,
             pool_spread=m.kept_square + x * pool,
         )
-
-
-def _require_target(target: str) -> None:
-    require(target in TARGETS, f"target must be icl or idg; got {target!r}.")

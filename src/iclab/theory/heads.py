@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import SeparateAttention
-from iclab.numerics import require, whole_number
+from iclab.numerics import checked_number, numbers, require, whole_number
 from iclab.outcomes import Trajectory
 from iclab.theory.commuting import commuting_modes
 from iclab.theory.fixed_points import checked_modes, fixed_point
@@ -62,11 +62,10 @@ def head_flow(
     """
     modes = commuting_modes(moments)
     g, h = modes.force, modes.drag
-    start = np.concatenate([[value], np.asarray(strengths, dtype=float)])
+    start = np.concatenate([[checked_number("value", value)], numbers("strengths", strengths)])
     require(
-        start.shape == (moments.dimension + 1,) and bool(np.all(np.isfinite(start))),
-        f"strengths must be finite and one for each of the {moments.dimension} modes, 0 for a mode not held; "
-        f"got {strengths!r}.",
+        start.shape == (moments.dimension + 1,),
+        f"strengths must be one for each of the {moments.dimension} modes, 0 for a mode not held; got {strengths!r}.",
     )
     require(
         bool(np.any(start[1:])), "strengths must not all be 0; the flow never leaves such a start. Give one mode."

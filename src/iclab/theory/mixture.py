@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention
-from iclab.numerics import require
+from iclab.numerics import numbers, positive, require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression, checked_mixture
 from iclab.theory.integration import integrate
@@ -89,7 +89,7 @@ def loss(moments: MixtureMoments, weights: Layer | Float[Array, "*batch D+1 D+1 
 
     Source: zhang2025training, eq. 5; derived in docs/derivations/mixture.
     """
-    tensor = interaction(weights) if isinstance(weights, Layer) else np.asarray(weights, dtype=float)
+    tensor = interaction(weights) if isinstance(weights, Layer) else numbers("weights", weights)
     shape = moments.cross.shape
     require(
         tensor.shape[-3:] == shape,
@@ -147,7 +147,7 @@ def descend(moments: MixtureMoments, start: MergedAttention, steps: Sequence[int
     Source: zhang2025training, in-context and in-weight figure; derived in docs/derivations/mixture.
     """
     state = _state(moments, start)
-    require(bool(np.isfinite(rate)) and rate > 0, f"rate must be a finite number > 0; got {rate!r}.")
+    positive("rate", rate)
     recorded = np.asarray(steps)
     require(
         recorded.ndim == 1

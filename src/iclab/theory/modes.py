@@ -12,9 +12,9 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import exprel
 
-from iclab.numerics import require
+from iclab.numerics import checked, checked_number, numbers, require
 from iclab.outcomes import ModeCurves
-from iclab.theory.diagonal_tasks import checked_mode, checked_time, diagonal_tasks, mode_start
+from iclab.theory.diagonal_tasks import checked_mode, checked_time, diagonal_tasks, mode_start, mode_weights
 from iclab.theory.modes_exact import (
     balance_drift,
     exact_descent,
@@ -46,7 +46,7 @@ def paper_time(rate: ArrayLike, tasks: ArrayLike, steps: ArrayLike) -> Array:
 
     Source: mainali2025exact, eq. 10 (τ_α = 1/(η P s_α²) in steps).
     """
-    return np.asarray(rate, dtype=float) * np.asarray(tasks) * np.asarray(steps)
+    return numbers("rate", rate) * numbers("tasks", tasks) * numbers("steps", steps)
 
 
 def time_constants(eigenvalues: Float[Array, "mode"]) -> Float[Array, "mode"]:
@@ -118,12 +118,11 @@ def balanced_law(
 
     Source: mainali2025exact, eq. 13; decay derived in docs/derivations/modes.
     """
-    start = np.asarray(start, dtype=float)
+    start = numbers("start", start)
     require(bool(np.all(start >= 0)), "start must be >= 0, a strength p q with p = q; use mode_law() for others.")
-    require(decay >= 0, f"decay must be >= 0; got {decay!r}.")
+    decay = checked_number("decay", decay, at_least=0.0)
     _, _, limit, tau = checked_mode((start, start), limit, time_constant)
-    time = np.asarray(time, dtype=float)
-    require(bool(np.all(np.isfinite(time))), "time must be finite here; the ends are decayed_limits().")
+    time = checked("time", time, at_least=0.0, infinite=False, advice="The ends are decayed_limits().")
     phase = 2 * _phase(time, tau)
     growth = phase - 2 * decay * time
     with np.errstate(over="ignore", invalid="ignore"):
@@ -142,7 +141,7 @@ def time_to_fraction(
 
     Source: mainali2025exact, eq. 13 inverted; any start derived in docs/derivations/modes.
     """
-    fraction = np.asarray(fraction, dtype=float)
+    fraction = numbers("fraction", fraction)
     require(bool(np.all((fraction > 0) & (fraction < 1))), f"fraction must lie between 0 and 1; got {fraction!s}.")
     p, q, limit, tau = checked_mode(start, limit, time_constant)
     balance, strength, target = p**2 - q**2, p * q, fraction * limit
@@ -188,7 +187,7 @@ def leading_order_loss(
     Source: mainali2025exact, eq. 14, which has ½.
     """
     s = diagonal_tasks(eigenvalues, context_length).eigenvalues
-    strength = np.asarray(strength, dtype=float)
+    strength = mode_weights("strength", strength, len(s))
     return np.sum(s * (s * strength**2 / limits(s, context_length) - 2 * s * strength + 1), axis=-1)
 
 
@@ -199,12 +198,11 @@ def decayed_limits(eigenvalues: Float[Array, "mode"], context_length: int, *, de
 
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
-    require(decay >= 0, f"decay must be >= 0; got {decay!r}.")
+    decay = checked_number("decay", decay, at_least=0.0)
     ends = limits(eigenvalues, context_length)
     return np.maximum(0.0, 1 - decay * time_constants(eigenvalues)) * ends if decay else ends
 
 
 def _phase(time: ArrayLike, tau: Array) -> Array:
-    time = np.asarray(time, dtype=float)
-    require(bool(np.all(time >= 0)), "time must be >= 0; got a negative one or NaN.")
+    time = checked("time", time, at_least=0.0)
     return np.where(np.isinf(tau), 0.0, time / np.where(np.isinf(tau), 1.0, tau))

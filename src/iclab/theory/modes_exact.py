@@ -8,14 +8,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import require, require_positive
-from iclab.outcomes import ModeCurves
+from iclab.numerics import positive, whole_number
+from iclab.outcomes import ModeCurves, ModeDescent
 from iclab.theory.diagonal_tasks import (
     PRECISION,
     DiagonalTasks,
     checked_time,
     diagonal_tasks,
     mode_start,
+    mode_weights,
     start_floor,
 )
 from iclab.theory.integration import integrate
@@ -37,7 +38,7 @@ def exact_loss(
     Source: derived in docs/derivations/modes; at equal p it is twice eq. 14 of mainali2025exact.
     """
     model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    p, q = np.asarray(value, dtype=float), np.asarray(key_query, dtype=float)
+    p, q = _weights(model, value, key_query)
     drive, drag = _weighted_squares(model, p, q)
     return _separable_loss(model, p * q) + drive * drag / model.context_length
 
@@ -56,7 +57,7 @@ def exact_gradient(
     Source: derived in docs/derivations/modes.
     """
     model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    dp, dq = _descent(model, np.asarray(value, dtype=float), np.asarray(key_query, dtype=float))
+    dp, dq = _descent(model, *_weights(model, value, key_query))
     return -2 * dp, -2 * dq
 
 
@@ -101,26 +102,32 @@ def exact_descent(
     steps: int,
     noise: float = 0.0,
     task_second_moments: Float[Array, "mode"] | None = None,
-) -> ModeCurves:
+) -> ModeDescent:
     """Mode curves of gradient descent on the exact population loss, at steps 0 … steps; time = rate × step.
 
-    A step changes Σ (p² − q²) by rate² (|½∂L/∂p|² − |½∂L/∂q|²): conserved to first order in the rate.
+    A step changes Σ (p² − q²) by rate² (|½∂L/∂p|² − |½∂L/∂q|²): conserved to first order in the rate. At a rate that
+    is too large the weights grow, and are infinite after overflow; the outcome is then marked as not stable.
 
-    Raises ValueError for a rate that is not positive, OverflowError where it is so large that the weights diverge.
+    Raises ValueError for a rate that is not positive and for fewer than 0 steps.
 
     Source: derived in docs/derivations/modes.
     """
     model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    require_positive("rate", rate)
-    require(steps >= 0, f"steps must be >= 0; got {steps!r}.")
+    positive("rate", rate)
+    steps = whole_number("steps", steps, least=0)
     path = np.empty((steps + 1, 2, model.modes))
     path[0] = mode_start(start, model.modes)
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(steps):
             path[step + 1] = path[step] + rate * np.array(_descent(model, *path[step]))
-    if not np.all(np.isfinite(path)):
-        raise OverflowError(f"descent at rate {rate!r} diverges within {steps} steps. Use a smaller rate.")
-    return _curves(model, rate * np.arange(steps + 1), path[:, 0], path[:, 1])
+            if not np.all(np.isfinite(path[step + 1])):
+                path[step + 1 :] = np.copysign(np.inf, path[step])
+                break
+        curves = _curves(model, rate * np.arange(steps + 1), path[:, 0], path[:, 1])
+    # of a run that swings around its minimum one turning point is too sharp
+    settled = bool(np.all(np.isfinite(path))) and rate * max(_sharpest(model, *last) for last in path[-2:]) < 2
+    loss = np.where(np.isfinite(curves.loss), curves.loss, np.inf)
+    return ModeDescent(**{**vars(curves), "loss": loss}, stable=settled)
 
 
 def exact_fixed_point(
@@ -170,7 +177,7 @@ def exact_product_loss(
     Source: derived in docs/derivations/modes.
     """
     model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    strength = np.asarray(strength, dtype=float)
+    strength = mode_weights("strength", strength, model.modes)
     shared = np.sum(np.sqrt(model.label_variances) * model.eigenvalues * np.abs(strength), axis=-1)
     return _separable_loss(model, strength) + shared**2 / model.context_length
 
@@ -209,10 +216,14 @@ def balance_drift(
     Source: derived in docs/derivations/modes; contrast mainali2025exact, eq. A.12, for single modes.
     """
     model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    p, q = np.asarray(value, dtype=float), np.asarray(key_query, dtype=float)
+    p, q = _weights(model, value, key_query)
     drive, drag = _weighted_squares(model, p, q)
     weighted = (model.eigenvalues * q) ** 2 * drive[..., None] - model.label_variances * p**2 * drag[..., None]
     return 2 / model.context_length * weighted
+
+
+def _weights(model: DiagonalTasks, value: Array, key_query: Array) -> tuple[Array, Array]:
+    return mode_weights("value", value, model.modes), mode_weights("key_query", key_query, model.modes)
 
 
 def _weighted_squares(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
@@ -230,6 +241,13 @@ def _descent(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
     drive, drag = _weighted_squares(model, p, q)
     push = m * s**2 * (1 - (1 + 1 / length) * p * q * s)
     return q * push - r * p * drag[..., None] / length, p * push - q * s**2 * drive[..., None] / length
+
+
+def _sharpest(model: DiagonalTasks, p: Array, q: Array) -> float:
+    """Largest curvature of half the loss, from imaginary steps: exact for a polynomial gradient."""
+    tilted = np.concatenate([p, q]) + 1e-30j * np.eye(2 * model.modes)
+    descent = np.concatenate(_descent(model, *np.split(tilted, 2, axis=1)), axis=1)
+    return float(np.linalg.eigvalsh(-np.imag(descent) / 1e-30)[-1])
 
 
 def _curves(model: DiagonalTasks, time: Array, p: Array, q: Array) -> ModeCurves:

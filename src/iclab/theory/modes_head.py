@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import require
+from iclab.numerics import numbers, pair, require
 from iclab.outcomes import SingleHeadCurves
-from iclab.theory.diagonal_tasks import PRECISION, checked_time, diagonal_tasks, mode_start, start_floor
+from iclab.theory.diagonal_tasks import PRECISION, checked_time, diagonal_tasks, mode_start, mode_weights, start_floor
 from iclab.theory.integration import integrate
 
 Array = np.ndarray
@@ -41,7 +41,7 @@ def head_loss(
     Source: zhang2025training, eq. 12; noise derived in docs/derivations/population.
     """
     s = diagonal_tasks(eigenvalues, context_length, noise=noise).eigenvalues
-    strength = np.asarray(value, dtype=float)[..., None] * np.asarray(key_query, dtype=float)
+    strength = numbers("value", value)[..., None] * mode_weights("key_query", key_query, len(s))
     kept = strength / head_limits(s, context_length, noise=noise)
     return np.sum(s * (1 + s * strength * (kept - 2)), axis=-1) + noise
 
@@ -63,8 +63,9 @@ def head_flow(
     Source: zhang2025training, section 3 (merged key and query, one head); noise in docs/derivations/modes.
     """
     model = diagonal_tasks(eigenvalues, context_length, noise=noise)
-    require(np.ndim(start[0]) == 0, f"start must hold one value u0; got shape {np.shape(start[0])}.")
-    _, matrix = mode_start(start, model.modes)
+    first, matrix = pair("start", start)
+    require(np.ndim(first) == 0, f"start must hold one value u0; got shape {np.shape(first)}.")
+    _, matrix = mode_start((first, matrix), model.modes)
     time, ends = checked_time(time), head_limits(eigenvalues, context_length, noise=noise)
 
     def velocity(weights: Array) -> Array:
@@ -72,7 +73,7 @@ def head_flow(
         push = model.eigenvalues**2 * (1 - value * matrix / ends)
         return np.concatenate([[matrix @ push], value * push])
 
-    joined = np.concatenate([[start[0]], matrix])
+    joined = np.concatenate([[float(first)], matrix])
     floor = start_floor(np.full(joined.size, np.max(np.abs(joined))))
     path = integrate(velocity, joined, time, tolerance=PRECISION, floor=floor)
     value, key_query = path[:, 0], path[:, 1:]

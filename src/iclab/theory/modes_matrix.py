@@ -8,7 +8,7 @@ the flow damps them and drives none, so diagonal weights stay diagonal and attra
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import numbers, pair, require
 from iclab.outcomes import MatrixCurves
 from iclab.theory.diagonal_tasks import PRECISION, DiagonalTasks, checked_time, diagonal_tasks, start_floor
 from iclab.theory.integration import integrate
@@ -69,7 +69,7 @@ def matrix_flow(
     Source: derived in docs/derivations/modes; mainali2025exact assumes the alignment that follows here.
     """
     model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    p, q = _matrices(model, *start)
+    p, q = _matrices(model, *pair("start", start))
     require(p.ndim == 2, f"start must be two D by D matrices; got {p.shape} and {q.shape}.")
     time = checked_time(time)
     shape = (-1, 2, model.modes, model.modes)
@@ -85,7 +85,7 @@ def matrix_flow(
 
 
 def _matrices(model: DiagonalTasks, value: Array, key_query: Array) -> tuple[Array, Array]:
-    p, q = np.asarray(value, dtype=float), np.asarray(key_query, dtype=float)
+    p, q = numbers("value", value), numbers("key_query", key_query)
     shape = (model.modes, model.modes)
     require(
         p.shape[-2:] == shape and q.shape == p.shape,

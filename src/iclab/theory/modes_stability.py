@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from iclab.numerics import numbers
 from iclab.theory.diagonal_tasks import checked_mode
 
 Array = np.ndarray
@@ -18,7 +19,7 @@ def descent_step(start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, step: Arr
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
     p, q, limit, _ = checked_mode(start, limit, 1.0)
-    push = np.asarray(step, dtype=float) * (1 - p * q / limit)
+    push = numbers("step", step) * (1 - p * q / limit)
     return p + push * q, q + push * p
 
 
@@ -31,7 +32,7 @@ def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
     _, _, limit, _ = checked_mode((0.0, 0.0), limit, 1.0)
-    return 2 * limit / np.hypot(2 * limit, np.asarray(balance, dtype=float))
+    return 2 * limit / np.hypot(2 * limit, numbers("balance", balance))
 
 
 def growth_rates(

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import numbers, require
 from iclab.theory.population import Moments
 
 Array = np.ndarray
@@ -22,7 +22,7 @@ def multi_output_loss(
 
     Source: derived in docs/derivations/dynamics.
     """
-    value, key_query = np.asarray(value, dtype=float), np.asarray(key_query, dtype=float)
+    value, key_query = numbers("value", value), numbers("key_query", key_query)
     heads, size = len(value), moments.dimension
     require(
         value.ndim == 3 and value.shape[1] == value.shape[2],

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked_covariance, require
+from iclab.numerics import checked_covariance, checked_number, numbers, one_of, require, whole_number
 from iclab.problem import Regression, checked_lengths
 
 Array = np.ndarray
@@ -93,18 +93,12 @@ def moments_from(
         tasks.shape == inputs.shape,
         f"task_covariance must have the shape of input_covariance; got {tasks.shape} and {inputs.shape}.",
     )
-    require(
-        bool(np.isfinite(noise)) and noise >= 0,
-        f"noise must be finite and >= 0; got {noise!r}. It is a variance.",
-    )
-    require(
-        normalization in NORMALIZATIONS,
-        f"normalization must be one of {', '.join(NORMALIZATIONS)}; got {normalization!r}.",
-    )
+    variance = checked_number("noise", noise, at_least=0.0, advice="It is a variance.")
+    one_of("normalization", normalization, NORMALIZATIONS)
     length = np.array(checked_lengths(context_lengths, "context_lengths"), dtype=float)
     gain = {"length": np.ones_like(length), "tokens": length / (length + 1), "none": length}[normalization]
     signal = inputs @ tasks @ inputs
-    null_loss = float(np.sum(tasks * inputs) + noise)
+    null_loss = float(np.sum(tasks * inputs) + variance)
     cross = np.mean(gain) * signal
     second = np.mean(gain**2) * signal + np.mean(gain**2 / length) * (signal + null_loss * inputs)
     require(
@@ -180,12 +174,12 @@ def _rank(moments: Moments, rank: int | None) -> int:
     full = moments.dimension
     if rank is None:
         return full
-    require(1 <= rank <= full, f"rank must be between 1 and D = {full}; got {rank!r}.")
+    require(whole_number("rank", rank) <= full, f"rank must be between 1 and D = {full}; got {rank!r}.")
     return rank
 
 
 def _gamma(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D"]:
-    matrix = np.asarray(gamma, dtype=float)
+    matrix = numbers("gamma", gamma)
     shape = moments.cross.shape
     require(matrix.shape[-2:] == shape, f"gamma must end in shape {shape}, as the moments; got {matrix.shape}.")
     return matrix

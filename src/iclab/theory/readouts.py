@@ -10,8 +10,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked_covariance, require, whole_number
-from iclab.problem import checked
+from iclab.numerics import checked, checked_covariance, numbers, require, whole_number
 
 Array = np.ndarray
 
@@ -53,7 +52,7 @@ class Pool:
     vectors: Float[Array, "K D"]
 
     def __post_init__(self) -> None:
-        vectors = np.asarray(self.vectors, dtype=float)
+        vectors = numbers("vectors", self.vectors)
         require(
             vectors.ndim == 2 and min(vectors.shape) > 0,
             f"vectors must have the shape (K, D) with at least one task; got {vectors.shape}.",
@@ -225,7 +224,7 @@ def error_of(readout: Float[Array, "*batch D D+1"], moments: FeatureMoments) -> 
 
     Source: derived in docs/derivations/finite_size.
     """
-    g, d = np.asarray(readout, dtype=float), len(moments.inputs)
+    g, d = numbers("readout", readout), len(moments.inputs)
     require(g.shape[-2:] == (d, d + 1), f"readout must end in shape {(d, d + 1)}, as the law; got {g.shape}.")
     weighted = moments.inputs @ g
     gain = np.einsum("...ij,ji->...", weighted, moments.cross)
@@ -238,5 +237,5 @@ def readout_of(gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D+1"
 
     Source: lu2025asymptotic, section 2 (reduction of the parameters); convention Γ of zhang2025training.
     """
-    g = np.swapaxes(np.asarray(gamma, dtype=float), -1, -2) / np.shape(gamma)[-1]
+    g = np.swapaxes(numbers("gamma", gamma), -1, -2) / np.shape(gamma)[-1]
     return np.concatenate([g, np.zeros((*g.shape[:-1], 1))], axis=-1)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import Values, increasing_root
-from iclab.problem import checked
+from iclab.numerics import Values, checked, increasing_root
 
 # Infinity is stood for by a number so large, and zero by one so small, that every finite limit is reached to the
 # last digit. The sizes are ordered so that κ and τ are infinite even beside an infinite α.

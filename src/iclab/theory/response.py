@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import Values, every, floats
+from iclab.numerics import Values, checked, every, floats
 from iclab.outcomes import Errors
-from iclab.problem import Ratios, checked
+from iclab.problem import Ratios
 from iclab.theory.resolvent import LONG, VANISHED, bounded
 
 

@@ -6,12 +6,11 @@ not, and the small-noise expansion answers, where it holds.
 """
 
 import math
-import operator
 
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import numbers, require, whole_number
 from iclab.outcomes import ExpectedLoss
 from iclab.problem import Regression
 from iclab.theory.sgd_dense import dense_expected_loss
@@ -43,7 +42,7 @@ def expected_loss(
     Source: derived in docs/derivations/sgd.
     """
     per_batch = checked_batch(rate, batch)
-    require(operator.index(steps) >= 0, f"steps must be >= 0; got {steps!r}.")
+    steps = whole_number("steps", steps, least=0)
     law = diagonal_law(problem)
     mean = _present(problem, start)
     squares = mean**2
@@ -93,10 +92,10 @@ def critical_rate(problem: Regression, *, batch: float) -> float:
 def _present(problem: Regression, start: Float[Array, "D D"] | None) -> Float[Array, "d d"]:
     """Γ at the start on the modes that have inputs; the others never reach a prediction."""
     size = problem.dimension
-    gamma = np.zeros((size, size)) if start is None else np.asarray(start, dtype=float)
+    gamma = np.zeros((size, size)) if start is None else numbers("start", start)
     require(
-        gamma.shape == (size, size) and bool(np.all(np.isfinite(gamma))),
-        f"start must be a finite matrix of shape {(size, size)}; got shape {gamma.shape}.",
+        gamma.shape == (size, size),
+        f"start must be a matrix of shape {(size, size)}; got shape {gamma.shape}.",
     )
     present = np.array(problem.eigenvalues) > 0
     return gamma[np.ix_(present, present)]

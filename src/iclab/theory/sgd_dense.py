@@ -1,12 +1,11 @@
 """One-pass SGD on Γ for any covariances: first and second moments of Γ in full, D⁴ numbers."""
 
-import operator
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import numbers, require, whole_number
 from iclab.theory.population import gradient, loss
 from iclab.theory.sgd_moments import ContextMoments, checked_batch, context_moments, gradient_second
 
@@ -34,10 +33,10 @@ def dense_expected_loss(
     Source: derived in docs/derivations/sgd.
     """
     per_batch = checked_batch(rate, batch)
-    require(operator.index(steps) >= 0, f"steps must be >= 0; got {steps!r}.")
+    steps = whole_number("steps", steps, least=0)
     law = context_moments(input_covariance, context_lengths, task_covariance=task_covariance, noise=noise)
     shape = law.population.cross.shape
-    mean = np.zeros(shape) if start is None else np.asarray(start, dtype=float)
+    mean = np.zeros(shape) if start is None else numbers("start", start)
     require(mean.shape == shape, f"start must have shape {shape}; got {mean.shape}.")
     second = np.multiply.outer(mean, mean)
     losses = np.empty(steps + 1)

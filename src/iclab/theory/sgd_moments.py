@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require, require_positive
+from iclab.numerics import checked_number, positive, require
 from iclab.problem import checked_lengths
 from iclab.theory.population import Moments, moments_from
 
@@ -150,12 +150,13 @@ def checked_batch(rate: float, batch: float) -> float:
 
     Source: no formula; conventions of docs/derivations/sgd.
     """
-    require_positive("rate", rate)
+    positive("rate", rate)
+    size = checked_number("batch", batch, infinite=True)
     require(
-        batch >= 1 and (batch == np.inf or batch == int(batch)),
+        size >= 1 and (size == np.inf or size == int(size)),
         f"batch must be a whole number >= 1, or inf for descent on the population; got {batch!r}.",
     )
-    return 1 / batch
+    return 1 / size
 
 
 def _paired(first: Array, last: Array) -> Array:

@@ -4,13 +4,11 @@ Weights z = (u, vec U) follow descent on the population, z̄, plus fluctuations 
 order rate/B. Balance u² − |U|² is conserved by the flow; a step of SGD changes it by rate² ((∂_u)² − |∂_U|²).
 """
 
-import operator
-
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import require
+from iclab.numerics import numbers, pair, require, whole_number
 from iclab.outcomes import SmallNoiseLoss
 from iclab.problem import Regression
 from iclab.theory.population import gradient, loss
@@ -28,13 +26,14 @@ def small_noise_loss(
     spread is small, a few percent. It fails near the saddle at tiny starts, where noise sets the time of escape, and
     near the critical rate. Dense: D⁴ numbers, about D⁶ multiplications a step.
 
-    Raises ValueError for impossible settings and for D whose covariance does not fit into memory, OverflowError where
-    the rate is so large that descent itself diverges.
+    Where the rate is so large that descent itself diverges the numbers grow, and are infinite after overflow.
+
+    Raises ValueError for impossible settings and for D whose covariance does not fit into memory.
 
     Source: derived in docs/derivations/sgd.
     """
     per_batch = checked_batch(rate, batch)
-    require(operator.index(steps) >= 0, f"steps must be >= 0; got {steps!r}.")
+    steps = whole_number("steps", steps, least=0)
     law = _law(problem)
     weights = _weights(problem.dimension, start)
     shift, covariance = np.zeros_like(weights), np.zeros((len(weights), len(weights)))
@@ -103,7 +102,7 @@ def _law(problem: Regression) -> ContextMoments:
 
 
 def _weights(dimension: int, start: tuple[float, ArrayLike]) -> Float[Array, "n"]:
-    value, matrix = (np.asarray(part, dtype=float) for part in start)
+    value, matrix = (numbers("start", part) for part in pair("start", start))
     require(
         value.shape == () and matrix.shape in ((), (dimension,), (dimension, dimension)),
         f"start must be (u0, U0), U0 a scalar, {dimension} numbers or a matrix; got shapes {value.shape} and "

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values, increasing_root, require
+from iclab.numerics import Values, checked, increasing_root, require
 from iclab.outcomes import Errors
-from iclab.problem import Ratios, checked
+from iclab.problem import Ratios
 from iclab.theory.resolvent import MANY, STRONG, bounded, flat_ridge, unspent
 from iclab.theory.response import Averages, Contexts, Shift, errors_from, with_limits
 
