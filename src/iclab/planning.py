@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import root_scalar
 
 from iclab.numerics import Values, checked_number, golden_section, one_of, positive, require, whole_number
 from iclab.outcomes import Errors
@@ -235,19 +234,14 @@ def _intervals(
 
 
 def _crossing(curve: Callable[[Values], Values], low: float, high: float, wanted: float, *, rising: bool) -> float:
-    """Where the error is the wanted one, on the side where it is reached."""
-
-    def excess(log_size: float) -> float:  # of 1/error, so that an infinite error is a number
-        return 1 / wanted - 1 / float(curve(np.exp(log_size)))
-
-    ends = (float(np.log(low)), float(np.log(min(high, _ALL))))
-    size = np.exp(root_scalar(excess, method="brentq", bracket=ends, xtol=1e-14, rtol=1e-14).root)
-    step = -1e-15 if rising else 1e-15
-    for _ in range(30):
-        if curve(size) <= wanted:
-            return float(size)
-        size, step = size * (1 + step), 2 * step
-    return float(size)
+    """Where the error is the wanted one, on the side where it is reached; eight scans, each of 64 parts."""
+    ends = low, min(high, _ALL)
+    for _ in range(8):
+        sizes = np.geomspace(*ends, 65)
+        beyond = (np.asarray(curve(sizes)) <= wanted) != rising
+        first = int(np.argmax(beyond[1:])) + 1
+        ends = float(sizes[first - 1]), float(sizes[first])
+    return ends[0] if rising else ends[1]
 
 
 def _remark(quantity: str, intervals: tuple[tuple[float, float], ...], floor: float, best: float) -> str:
