@@ -20,7 +20,8 @@ _HOME = {
 }
 _ROOMS = (
     "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "planning",
-    "problem", "report", "simulation", "spectra", "stages", "store", "studies", "study", "theory", "training_claims",
+    "problem", "readouts", "report", "simulation", "spectra", "stages", "store", "studies", "study", "theory",
+    "training_claims",
 )  # fmt: skip
 
 __all__ = ["MergedAttention", "Ratios", "Regression", "SeparateAttention", "__version__"]

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from iclab.numerics import increasing_root, whole_number
 from iclab.problem import checked
-from iclab.theory.readouts import ContextLaw, FeatureMoments, feature_moments
+from iclab.readouts import ContextLaw, FeatureMoments, feature_moments
 from iclab.theory.resolvent import STRONG, flat_ridge, unspent
 
 Array = np.ndarray
