@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iclab.attention import MergedAttention, SeparateAttention
-    from iclab.problem import Ratios, Regression
+    from iclab.problem import Pretraining, Ratios, Regression
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Pretraining": "iclab.problem",
     "Ratios": "iclab.problem",
     "Regression": "iclab.problem",
     "MergedAttention": "iclab.attention",
@@ -24,7 +25,7 @@ _ROOMS = (
     "training_claims",
 )  # fmt: skip
 
-__all__ = ["MergedAttention", "Ratios", "Regression", "SeparateAttention", "__version__"]
+__all__ = ["MergedAttention", "Pretraining", "Ratios", "Regression", "SeparateAttention", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

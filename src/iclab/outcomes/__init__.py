@@ -21,7 +21,7 @@ from iclab.outcomes.modes import (
     SmallNoiseLoss,
     TransformerCurves,
 )
-from iclab.outcomes.pretraining import Errors, EstimatorErrors
+from iclab.outcomes.pretraining import Errors, EstimatorErrors, FittedErrors
 from iclab.outcomes.training import DropCounts, HeadCurves, Levels, LossCurve, SearchEnds, Trajectory, ValueCurves
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Errors",
     "EstimatorErrors",
     "ExpectedLoss",
+    "FittedErrors",
     "GammaRuns",
     "HeadCurves",
     "HeadRuns",
