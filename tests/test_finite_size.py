@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclab import Ratios
+from iclab.readouts import feature_moments
 from iclab.theory import population
 from iclab.theory.finite_size import (
     ContextLaw,
@@ -18,7 +19,6 @@ from iclab.theory.finite_size import (
 )
 from iclab.theory.generalization import errors
 from iclab.theory.leverage import drawn_sequences
-from iclab.theory.readouts import feature_moments
 
 KNOWN_READOUT = np.column_stack([0.5 * np.eye(4) + 0.1, [0.02, 0.04, 0.06, 0.08]])
 KNOWN_POOL = Pool(np.array([[1.0, 2, 0, -1], [-1, -1, 1, 2], [2, 5, 1, -1]]))

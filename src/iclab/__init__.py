@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iclab.attention import MergedAttention, SeparateAttention
-    from iclab.problem import Ratios, Regression
+    from iclab.problem import Pretraining, Ratios, Regression
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Pretraining": "iclab.problem",
     "Ratios": "iclab.problem",
     "Regression": "iclab.problem",
     "MergedAttention": "iclab.attention",
@@ -20,10 +21,11 @@ _HOME = {
 }
 _ROOMS = (
     "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "planning",
-    "problem", "report", "simulation", "spectra", "stages", "store", "studies", "study", "theory", "training_claims",
+    "problem", "readouts", "report", "simulation", "spectra", "stages", "store", "studies", "study", "theory",
+    "training_claims",
 )  # fmt: skip
 
-__all__ = ["MergedAttention", "Ratios", "Regression", "SeparateAttention", "__version__"]
+__all__ = ["MergedAttention", "Pretraining", "Ratios", "Regression", "SeparateAttention", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ from iclab.outcomes.modes import (
     SmallNoiseLoss,
     TransformerCurves,
 )
-from iclab.outcomes.pretraining import Errors, EstimatorErrors
+from iclab.outcomes.pretraining import Errors, EstimatorErrors, FittedErrors
 from iclab.outcomes.training import DropCounts, HeadCurves, Levels, LossCurve, SearchEnds, Trajectory, ValueCurves
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Errors",
     "EstimatorErrors",
     "ExpectedLoss",
+    "FittedErrors",
     "GammaRuns",
     "HeadCurves",
     "HeadRuns",

@@ -20,6 +20,15 @@ class Errors:
 
 
 @dataclass(frozen=True)
+class FittedErrors:
+    """Mean squared errors of a fitted readout: on new tasks (ICL), on tasks of the pool (IDG), on its data."""
+
+    icl: Values = quantity("e_ICL", unit="label²", words="error on new tasks")
+    idg: Values = quantity("e_IDG", unit="label²", words="error on tasks of the pool")
+    train: Values = quantity("e_train", unit="label²", words="error on the pretraining data")
+
+
+@dataclass(frozen=True)
 class EstimatorErrors:
     """Mean squared errors of an estimator that knows a pool of tasks: on new tasks and on tasks of the pool."""
 

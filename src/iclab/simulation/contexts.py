@@ -1,5 +1,6 @@
 """Sequences of in-context linear regression: tasks, inputs and labels, drawn or given."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,11 +11,13 @@ from jaxtyping import Float, Int
 
 from iclab.numerics import require, whole_number
 from iclab.problem import Regression
+from iclab.simulation.summaries import Summaries, checked_tasks, draw_summaries, summary_law
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 Array = np.ndarray
+__all__ = ["Contexts", "Summaries", "assemble", "draw", "draw_summaries", "draw_tokens"]
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,31 @@ def draw(problem: Regression, sequences: int, *, key: "PRNGKeyArray") -> Context
     with jax.enable_x64(True):
         tokens, target, lengths = map(np.asarray, _fresh(law(problem), count, max(problem.context_lengths), key))
     return Contexts(tokens, target, lengths, lengths.astype(float))
+
+
+def draw_tokens(
+    tasks: Float[Array, "P D"],
+    context_length: int,
+    *,
+    noise: float = 0.0,
+    input_eigenvalues: Sequence[float] | Array | None = None,
+    key: "PRNGKeyArray",
+) -> Contexts:
+    """A context of N examples for each task, drawn token by token: the witness of draw_summaries.
+
+    Inputs are N(0, diag(s)/D), s = `input_eigenvalues`, white unless given.
+
+    Raises ValueError as draw_summaries does.
+    """
+    w = checked_tasks(tasks)
+    require(w.ndim == 2, f"tasks must have the shape (P, D), a task for each sequence; got {w.shape}.")
+    (count, d), told = w.shape, summary_law(w.shape[-1], context_length, noise, input_eigenvalues)
+    shape = (count, int(told.length) + 1, d + 1)
+    with jax.enable_x64(True):
+        normal = np.asarray(jax.random.normal(key, shape, float))
+    inputs = normal[..., :d] * (told.input_scale / np.sqrt(d))
+    labels = np.einsum("pnd,pd->pn", inputs, w) + np.sqrt(told.noise) * normal[..., d]
+    return assemble(inputs[:, :-1], labels[:, :-1], inputs[:, -1], labels[:, -1])
 
 
 class Law(NamedTuple):

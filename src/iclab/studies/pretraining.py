@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from iclab.theory.readouts import ContextLaw
+    from iclab.readouts import ContextLaw
 
 _STREAM = 20250517  # of pools at finite dimension, which theory takes as given
 

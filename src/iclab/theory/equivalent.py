@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics import checked, increasing_root, whole_number
-from iclab.theory.readouts import ContextLaw, FeatureMoments, feature_moments
+from iclab.readouts import ContextLaw, FeatureMoments, feature_moments
 from iclab.theory.resolvent import STRONG, flat_ridge, unspent
 
 Array = np.ndarray

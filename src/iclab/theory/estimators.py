@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from iclab.numerics import Values, checked, increasing_root, whole_number
 from iclab.outcomes import EstimatorErrors
-from iclab.theory.readouts import ContextLaw, NormalTasks, Pool, Tasks
+from iclab.readouts import ContextLaw, NormalTasks, Pool, Tasks
 from iclab.theory.resolvent import LONG, WishartMoments, bounded, moments
 
 Array = np.ndarray

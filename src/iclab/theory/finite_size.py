@@ -10,9 +10,7 @@ import numpy as np
 
 from iclab.numerics import require, whole_number
 from iclab.outcomes import Errors
-from iclab.theory.equivalent import Equivalent
-from iclab.theory.leverage import Leverage, drawn_sequences
-from iclab.theory.readouts import (
+from iclab.readouts import (
     ContextLaw,
     FeatureMoments,
     NormalTasks,
@@ -24,6 +22,8 @@ from iclab.theory.readouts import (
     readout_of,
     sphere_law,
 )
+from iclab.theory.equivalent import Equivalent
+from iclab.theory.leverage import Leverage, drawn_sequences
 
 __all__ = [
     "ContextLaw", "NormalTasks", "Pool", "SphereTasks", "exact_error", "leverage_errors", "pool_errors", "readout_of",

@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from iclab.numerics import Values, increasing_root
 from iclab.outcomes import Errors
+from iclab.readouts import ContextLaw, FeatureMoments, error_of
 from iclab.theory.equivalent import Equivalent
-from iclab.theory.readouts import ContextLaw, FeatureMoments, error_of
 from iclab.theory.resolvent import STRONG
 
 Array = np.ndarray

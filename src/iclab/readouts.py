@@ -78,29 +78,35 @@ class Pool:
         return self.vectors[stream.permutation(np.arange(count) % len(self.vectors))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SphereTasks:
-    """Tasks spread evenly over the sphere of squared radius D.
+    """Tasks spread evenly over the sphere of squared radius D, times the root of a covariance C if one is given.
 
-    Raises ValueError for a dimension that is not a whole number >= 1.
+    Raises ValueError for a dimension that is not a whole number >= 1 and for a C that is no covariance of it.
     """
 
     dimension: int
+    covariance: Float[Array, "D D"] | None = None  # C: None is the identity
 
     def __post_init__(self) -> None:
-        whole_number("dimension", self.dimension)
+        d, given = whole_number("dimension", self.dimension), self.covariance
+        covariance = np.eye(d) if given is None else checked_covariance("covariance", given)
+        require(covariance.shape == (d, d), f"covariance must have the shape {(d, d)}; got {covariance.shape}.")
+        object.__setattr__(self, "covariance", covariance)
 
     def moments(self, inputs: Float[Array, "D D"], noise: float) -> TaskMoments:
         """Averages over the sphere, whose fourth moments are those of normal tasks times D/(D + 2)."""
-        d = self.dimension
-        signal, pairs = np.trace(inputs) / d, np.sum(inputs * inputs.T) / d**2
+        d, covariance = self.dimension, np.asarray(self.covariance)
+        product = inputs @ covariance
+        signal, pairs = np.trace(product) / d, np.sum(product * product.T) / d**2
         square = d / (d + 2) * (signal**2 + 2 * pairs) + 2 * noise * signal + noise**2
-        return TaskMoments(np.eye(d), float(signal + noise), np.zeros(d), float(square))
+        return TaskMoments(covariance, float(signal + noise), np.zeros(d), float(square))
 
     def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
-        """Normal vectors, brought to length √D."""
+        """Normal vectors, brought to length √D and coloured."""
         w = stream.standard_normal((count, self.dimension))
-        return w * (np.sqrt(self.dimension) / np.linalg.norm(w, axis=1, keepdims=True))
+        even = w * (np.sqrt(self.dimension) / np.linalg.norm(w, axis=1, keepdims=True))
+        return even @ symmetric_root(np.asarray(self.covariance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +135,7 @@ class NormalTasks:
 
     def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
         """Normal vectors, coloured."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        return stream.standard_normal((count, self.dimension)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+        return stream.standard_normal((count, self.dimension)) @ symmetric_root(self.covariance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +175,13 @@ class ContextLaw:
     @property
     def input_root(self) -> Float[Array, "D D"]:
         """The symmetric root of S."""
-        values, vectors = np.linalg.eigh(np.asarray(self.input_covariance))
-        return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+        return symmetric_root(np.asarray(self.input_covariance))
+
+
+def symmetric_root(covariance: Float[Array, "D D"]) -> Float[Array, "D D"]:
+    """The symmetric square root of a covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
 
 
 def sphere_law(law: ContextLaw) -> ContextLaw:

@@ -1,0 +1,151 @@
+"""Which route finds a readout soonest within a memory budget: what each takes, estimated before it runs."""
+
+import math
+import os
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from iclab.numerics import require
+from iclab.problem import Pretraining
+from iclab.simulation.pretraining_sequences import BLOCK, rows_of
+
+ROUTES = ("direct", "kernel", "plain", "preconditioned", "dual")
+SPEED = 1e10  # operations of a matrix product in a second, one core in float64
+SLOW = 60.0  # operations that a random number takes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A route, why it was taken, and what it will take: memory within a tenth, time within a factor of three."""
+
+    route: str
+    why: str
+    bytes: float
+    seconds: float  # on one core, for one draw, without compilation
+    iterations: float  # of conjugate gradients, 0 for other routes
+
+
+@dataclass(frozen=True)
+class Size:
+    """What the cost of a fit depends on."""
+
+    pretraining: Pretraining
+    ridge: float
+    weights: int  # that data reach: r(r+1) for inputs in r directions
+    tolerance: float
+    itemsize: int
+    rows: int  # sequences and rows of zeros that fill the last block
+
+    @property
+    def tau(self) -> float:
+        """Sequences for each weight."""
+        return self.pretraining.sequences / self.weights
+
+    @property
+    def interpolates(self) -> bool:
+        """Whether some readout has no error on the sequences and no ridge keeps it from that."""
+        return self.ridge == 0 and self.pretraining.sequences < self.weights
+
+    @property
+    def singular(self) -> bool:
+        """Whether the Gram matrix of the sequences has no inverse."""
+        return self.ridge == 0 and self.pretraining.sequences > self.weights
+
+
+def cost(size: Size, route: str) -> Plan:
+    """What a route takes at this size."""
+    d, n = size.pretraining.dimension, size.rows
+    p, data = d * (d + 1), n * (2 * d + 2)
+    drawn = SLOW * data * (1.5 if size.pretraining.tasks is None else 1.0)
+    numbers, steps, work = {
+        "direct": (data + 4 * n * p + min(n, p) ** 2, 0.0, 10.0 * n * p * min(n, p)),
+        "kernel": (data + 3 * n**2, 0.0, n**3 / 3 + 4 * n**2 * d),
+        "plain": (data, _steps(size, spread=True), 4.0 * n * d**2),
+        "preconditioned": (data, _steps(size, spread=False), 4.0 * n * d**2 + 8.0 * d**3),
+        "dual": (data + 4 * n, _steps(size, spread=True), 4.0 * n * d**2),
+    }[route]
+    spent = (work * (steps + 4 if steps else 1) + drawn) / SPEED
+    pool = (size.pretraining.tasks or 0) * d
+    return Plan(route, "it was asked for", size.itemsize * (numbers + pool + 12 * p + 4 * BLOCK * d), spent, steps)
+
+
+def choose(size: Size, budget: float) -> Plan:
+    """The quickest route that fits into the budget, in bytes, and why.
+
+    Raises ValueError where none fits, with the largest dimension that does at these ratios.
+    """
+    steps = "dual" if size.interpolates else "preconditioned" if _better_preconditioned(size) else "plain"
+    able = [steps, *(("kernel",) if not size.singular else ()), "direct"]
+    plans = [cost(size, route) for route in able]
+    fitting = [plan for plan in plans if plan.bytes <= budget]
+    if not fitting:
+        raise ValueError(_too_large(size, steps, budget))
+    best = min(fitting, key=lambda plan: plan.seconds)
+    others = ", ".join(f"{p.route} {p.seconds:.2g} s and {p.bytes / 1e9:.2g} GB" for p in plans if p is not best)
+    why = f"it takes the least time, {best.seconds:.2g} s and {best.bytes / 1e9:.2g} GB, against {others}"
+    return Plan(best.route, why, best.bytes, best.seconds, best.iterations)
+
+
+def taken(size: Size, route: str, budget: float) -> Plan:
+    """The route asked for, or the chosen one for "auto".
+
+    Raises ValueError for a route that there is not, that does not find the solution of least norm, or that takes
+    more than the budget.
+    """
+    if route == "auto":
+        return choose(size, budget)
+    require(route in ROUTES, f"route must be auto or one of {', '.join(ROUTES)}; got {route!r}.")
+    n, weights = size.pretraining.sequences, size.weights
+    require(
+        not (route == "preconditioned" and size.interpolates),
+        f"route must not be preconditioned without ridge for fewer sequences, {n}, than weights, {weights}: it leads "
+        "to another solution than that of least norm. Use dual.",
+    )
+    require(
+        not (route in ("kernel", "dual") and size.singular),
+        f"route must not be {route} without ridge for more sequences, {n}, than weights, {weights}: its matrix is "
+        "singular. Use preconditioned.",
+    )
+    plan = cost(size, route)
+    if plan.bytes > budget:
+        raise ValueError(_too_large(size, route, budget))
+    return plan
+
+
+def machine_memory() -> float:
+    """Bytes of memory of the device that computes."""
+    limit = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
+    if limit is not None:
+        return float(limit)
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8e9  # a system that does not tell
+
+
+def _better_preconditioned(size: Size) -> bool:
+    """Beyond interpolation, or with a ridge that is not tiny; below it a tiny ridge makes it slower."""
+    return size.tau > 1 or size.ridge >= 0.01
+
+
+def _steps(size: Size, *, spread: bool) -> float:
+    """Iterations by the edges of the spectrum of n random features; `spread` curvatures take three times as many."""
+    edge = abs(np.sqrt(size.tau) - 1)
+    bound = np.sqrt((1 + np.sqrt(size.tau)) ** 2 / (edge**2 + size.tau * min(size.ridge, 1.0) + 1e-12))
+    return float(0.5 * math.log(2 / size.tolerance) * bound * (2.2 if spread else 1.0)) + 1
+
+
+def _too_large(size: Size, route: str, budget: float) -> str:
+    need, d = cost(size, route).bytes, size.pretraining.dimension
+    ratio = size.pretraining.sequences / d**2
+    fits = 0
+    for smaller in range(1, d):
+        n = max(1, round(ratio * smaller**2))
+        tried = Size(Pretraining(smaller, 1, n), size.ridge, size.weights, size.tolerance, size.itemsize, rows_of(n))
+        fits = smaller if cost(tried, route).bytes <= budget else fits
+    return (
+        f"memory must hold {need / 1e9:.3g} GB for route {route} at dimension {d}; got {budget / 1e9:.3g} GB. The "
+        f"largest dimension that fits at these ratios is {fits}; or use another route, or precision float32."
+    )
