@@ -5,11 +5,15 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import Pretraining, Ratios
+from iclab.readouts import ContextLaw, Pool, SphereTasks, exact_error, feature_moments
+from iclab.simulation import pretraining as room_of_fits
 from iclab.simulation.keys import key_of
-from iclab.simulation.pretraining import fit, fit_each
+from iclab.simulation.pretraining import fit, fit_each, plan
+from iclab.theory.finite_size import leverage_errors
+from iclab.theory.generalization import errors
 
 SMALL = Pretraining(dimension=6, context_length=12, sequences=60, tasks=4, noise=0.1)
 
@@ -194,7 +198,7 @@ def test_the_route_is_chosen_by_size_and_the_choice_is_explained() -> None:
     assert plan(few, ridge=1e-5, memory=2e7).route == "plain"
     near = plan(Pretraining.of(Ratios(10, 0.5, 1.0, 0.01), 32), ridge=1e-9)
     assert near.route == "kernel"  # thousands of iterations otherwise
-    assert "least time" in near.why
+    assert "it takes the least time" in near.why
     large = plan(Pretraining.of(Ratios(10, 0.5, 1.5, 0.01), 400), ridge=1e-5)
     assert 1.4e9 < large.bytes < 2.5e9  # two numbers of 8 bytes for each of 240000 · 401
     assert plan(many, ridge=1e-5, route="direct").why == "it was asked for"

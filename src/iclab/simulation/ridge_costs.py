@@ -83,8 +83,11 @@ def choose(size: Size, budget: float) -> Plan:
     if not fitting:
         raise ValueError(_too_large(size, steps, budget))
     best = min(fitting, key=lambda plan: plan.seconds)
-    others = ", ".join(f"{p.route} {p.seconds:.2g} s and {p.bytes / 1e9:.2g} GB" for p in plans if p is not best)
-    why = f"it takes the least time, {best.seconds:.2g} s and {best.bytes / 1e9:.2g} GB, against {others}"
+    others = ", ".join(f"{p.route} {p.seconds:.2g} s and {p.bytes / 1e6:.3g} MB" for p in plans if p is not best)
+    why = (
+        f"of the routes that fit into {budget / 1e6:.3g} MB it takes the least time: {best.seconds:.2g} s and "
+        f"{best.bytes / 1e6:.3g} MB; {others}"
+    )
     return Plan(best.route, why, best.bytes, best.seconds, best.iterations)
 
 
