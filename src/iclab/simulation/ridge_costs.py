@@ -12,13 +12,13 @@ from iclab.problem import Pretraining
 from iclab.simulation.pretraining_sequences import BLOCK, rows_of
 
 ROUTES = ("direct", "kernel", "plain", "preconditioned", "dual")
-SPEED = 1e10  # operations of a matrix product in a second, one core in float64
-SLOW = 60.0  # operations that a random number takes
+SPEED = 2e10  # operations of a matrix product in a second, one core in float64
+SLOW = 600.0  # operations in whose time a random number is drawn
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A route, why it was taken, and what it will take: memory within a tenth, time within a factor of three."""
+    """A route, why it was taken, and what it will take: data to the byte, time within a factor of two or three."""
 
     route: str
     why: str
