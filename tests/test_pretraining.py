@@ -1,13 +1,19 @@
 """Fits of drawn pretraining runs: routes against each other, means against reference values, theory and limits."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import Pretraining, Ratios
+from iclab.readouts import ContextLaw, Pool, SphereTasks, exact_error, feature_moments
+from iclab.simulation import pretraining as room_of_fits
 from iclab.simulation.keys import key_of
-from iclab.simulation.pretraining import fit, fit_each
+from iclab.simulation.pretraining import fit, fit_each, plan
+from iclab.theory.finite_size import leverage_errors
+from iclab.theory.generalization import errors
 
 SMALL = Pretraining(dimension=6, context_length=12, sequences=60, tasks=4, noise=0.1)
 
@@ -16,10 +22,13 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
 
 
+MANY = Pretraining.of(Ratios(10, 0.5, 2.0, 0.01), 14)
+
+
 @pytest.mark.parametrize(
     ("tau", "ridge", "routes"),
     [
-        (0.5, 1e-5, ("kernel", "plain", "dual")),
+        (0.5, 1e-5, ("kernel", "plain", "dual")),  # a preconditioned solution has the residual, not the digits
         (0.5, 0.1, ("kernel", "plain", "preconditioned", "dual")),
         (0.5, 0.0, ("kernel", "plain", "dual")),
         (2.0, 1e-5, ("kernel", "plain", "preconditioned")),
@@ -29,9 +38,10 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
 )
 def test_all_routes_find_the_readout_of_the_singular_values(tau: float, ridge: float, routes: tuple) -> None:
     run = Pretraining.of(Ratios(10, 0.5, tau, 0.01), 14)
-    witness = fit(run, ridge=ridge, route="direct", tolerance=1e-12, key=key_of(1))
+    settings = {"ridge": ridge, "tolerance": 1e-12, "room": MANY, "key": key_of(1)}
+    witness = fit(run, route="direct", **settings)
     for route in routes:
-        found = fit(run, ridge=ridge, route=route, tolerance=1e-12, key=key_of(1))
+        found = fit(run, route=route, **settings)
         assert relative(found.readout, witness.readout) < 1e-10, route  # of a condition of 1e6 at ridge 1e-5
         assert_allclose(found.train, witness.train, rtol=1e-7, atol=1e-20)  # below interpolation it is tiny
 
@@ -80,8 +90,151 @@ KNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("run", "ridge", "known"), KNOWN)
+SLOW = [pytest.param(*case, marks=pytest.mark.slow) for case in KNOWN[1:]]
+
+
+@pytest.mark.parametrize(("run", "ridge", "known"), [KNOWN[0], *SLOW])
 def test_means_over_draws_are_the_known_ones(run: Pretraining, ridge: float, known: dict) -> None:
     mean, error = mean_errors(run, ridge, 80)
     for name, (value, standard_error) in known.items():
         assert abs(mean[name] - value) < 4 * np.hypot(standard_error, error[name]), name
+
+
+def test_a_run_in_the_room_of_a_larger_one_compiles_nothing_anew() -> None:
+    larger = replace(SMALL, sequences=64)
+    settings = {"ridge": 0.1, "route": "plain", "room": larger}
+    wide = fit(larger, key=key_of(2), **settings)
+    compiled = room_of_fits._fits._cache_size()
+    first, again, other = (fit(SMALL, key=key_of(seed), **settings) for seed in (2, 2, 3))
+    few = fit(replace(SMALL, sequences=20, tasks=2, noise=0.2), key=key_of(2), **settings)
+    assert room_of_fits._fits._cache_size() == compiled
+    assert_array_equal(first.readout, again.readout)
+    assert_array_equal(first.tasks.vectors, wide.tasks.vectors)
+    assert not np.any(first.readout == other.readout)
+    assert (few.sequences, few.tasks.vectors.shape) == (20, (2, 6))
+    with pytest.raises(ArithmeticError, match="route plain ended after 3 of 3 iterations at a residual"):
+        fit(SMALL, key=key_of(2), iterations=3, **settings)
+
+
+def test_a_pool_is_normalized_and_errors_are_those_of_its_law() -> None:
+    found = fit(SMALL, ridge=0.1, route="plain", room=replace(SMALL, sequences=64), key=key_of(2))
+    assert_allclose(np.linalg.norm(found.tasks.vectors, axis=1), np.sqrt(6), rtol=1e-14)
+    known, new = (ContextLaw(tasks, 12, 0.1) for tasks in (Pool(found.tasks.vectors), SphereTasks(6)))
+    own = found.errors()
+    assert (own.icl, own.idg) == (exact_error(found.readout, new), exact_error(found.readout, known))
+    shifted = ContextLaw(SphereTasks(6), 50, 0.1)
+    assert found.errors(shifted).icl == exact_error(found.readout, shifted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("normalized", "balanced", "tasks"), [(False, False, 30), (True, True, None), (False, True, None)]
+)
+def test_many_sequences_lead_to_the_best_readout_of_their_law(
+    normalized: bool, balanced: bool, tasks: int | None
+) -> None:
+    inputs, spread = np.linspace(0.4, 1.6, 6), np.linspace(1.8, 0.2, 6)
+    run = Pretraining(6, 12, 120_000, tasks, 0.1, normalized=normalized, balanced=balanced)
+    found = fit(run, ridge=0.0, input_eigenvalues=inputs, task_eigenvalues=spread, key=key_of(3))
+    moments = feature_moments(found.law)
+    best = np.linalg.solve(moments.second, moments.cross).T
+    least = exact_error(best, found.law)
+    assert abs(found.train - least) < 5 * np.sqrt(2 / 120_000) * 2 * least  # squares of labels have heavy tails
+    excess = exact_error(found.readout, found.law) - least
+    assert 0 < excess < 3 * least * 42 / 120_000  # as many weights over as many sequences
+
+
+@pytest.mark.slow
+def test_single_precision_finds_the_readout_to_its_own_digits() -> None:
+    run = Pretraining.of(Ratios(10, 0.5, 2.0, 0.01), 16)
+    found = fit(run, ridge=0.1, precision="float32", tolerance=1e-5, key=key_of(1))
+    # other numbers are drawn: the same law, to within what single runs differ by
+    witness = fit_each(run, ridge=0.1, keys=jax.random.split(key_of(1), 20))
+    each = [one.errors().idg for one in witness]
+    assert abs(found.errors().idg - np.mean(each)) < 4 * np.std(each)
+    assert found.residual < 1e-4
+
+
+ROWS = [  # τ, α, κ, ρ, λ
+    (Ratios(10, 0.5, 0.5, 0.01), 1e-5),
+    (Ratios(10, 0.5, 2.0, 0.01), 1e-5),
+    (Ratios(1, 2.0, 2.0, 0.1), 1e-3),
+    (Ratios(1, 0.25, 0.5, 0.5), 0.3),
+    (Ratios(20, 1.0, 1.5, 0.25), 0.05),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ratios", "ridge"), ROWS)
+def test_errors_extrapolated_in_one_over_the_dimension_are_those_of_the_limit(ratios: Ratios, ridge: float) -> None:
+    limit, sizes = errors(ratios, ridge=ridge), np.array([32, 64, 128])
+    table = [
+        mean_errors(Pretraining.of(ratios, d), ridge, draws) for d, draws in zip(sizes, (120, 40, 12), strict=True)
+    ]
+    for name in ("icl", "idg"):
+        mean, error = (np.array([part[side][name] for part in table]) for side in (0, 1))
+        design = np.column_stack([np.ones(3), 1 / sizes]) / error[:, None]
+        covariance = np.linalg.inv(design.T @ design)
+        found = covariance @ design.T @ (mean / error)
+        assert abs(found[0] - getattr(limit, name)) < 4 * np.sqrt(covariance[0, 0]), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ratios", "ridge"), [ROWS[1], ROWS[2], ROWS[4]])
+def test_the_leverage_prediction_meets_fits_beyond_interpolation(ratios: Ratios, ridge: float) -> None:
+    fits = fit_each(Pretraining.of(ratios, 32), ridge=ridge, keys=jax.random.split(key_of(11), 60))
+    found = [one.errors() for one in fits]
+    predicted = [leverage_errors(one.law, one.sequences, ridge=ridge) for one in fits[:15]]
+    for name in ("icl", "idg"):
+        drawn, told = (np.array([getattr(one, name) for one in part]) for part in (found, predicted))
+        error = np.hypot(drawn.std(ddof=1) / np.sqrt(60), told.std(ddof=1) / np.sqrt(15))
+        assert abs(told.mean() / drawn.mean() - 1) < 0.015 + 3 * error / drawn.mean(), name
+
+
+def test_the_route_is_chosen_by_size_and_the_choice_is_explained() -> None:
+    many, few = (Pretraining.of(Ratios(10, 0.5, tau, 0.01), 64) for tau in (2.0, 0.5))
+    assert plan(many, ridge=1e-5).route == "preconditioned"
+    assert plan(few, ridge=0.0, memory=2e7).route == "dual"
+    assert plan(few, ridge=1e-5, memory=2e7).route == "plain"
+    near = plan(Pretraining.of(Ratios(10, 0.5, 1.0, 0.01), 32), ridge=1e-9)
+    assert near.route == "kernel"  # thousands of iterations otherwise
+    assert "it takes the least time" in near.why
+    large = plan(Pretraining.of(Ratios(10, 0.5, 1.5, 0.01), 400), ridge=1e-5)
+    assert 1.4e9 < large.bytes < 2.5e9  # two numbers of 8 bytes for each of 240000 · 401
+    assert plan(many, ridge=1e-5, route="direct").why == "it was asked for"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ridge": -1.0}, "ridge must be finite and >= 0; got -1"),
+        ({"tolerance": 0.0}, "tolerance must be positive"),
+        ({"tolerance": 1e-15}, "tolerance must be at least 1.1e-14, which float64 can reach"),
+        ({"tolerance": 1e-8, "precision": "float32"}, "tolerance must be at least 6.0e-06, which float32 can reach"),
+        ({"precision": "float16"}, "precision must be one of float64, float32"),
+        ({"route": "fast"}, "route must be auto or one of direct, kernel, plain, preconditioned, dual; got 'fast'"),
+        ({"memory": 1e3}, "The largest dimension that fits at these ratios is 0"),
+        ({"input_eigenvalues": (1.0, 2.0)}, "input_eigenvalues must be 6 numbers"),
+        ({"task_eigenvalues": np.full(6, np.nan)}, "task_eigenvalues must be finite and >= 0"),
+        ({"room": replace(SMALL, sequences=40)}, "room must hold the sequences and tasks"),
+        ({"route": "kernel", "ridge": 0.0}, "route must not be kernel without ridge for more sequences, 60, than"),
+        ({"iterations": 0}, "iterations must be a whole number >= 1"),
+        ({"key": np.zeros(2)}, "keys must be a list of keys made by jax.random.key"),
+    ],
+)
+def test_impossible_fits_are_refused(settings: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit(SMALL, **({"ridge": 0.1, "key": key_of(0)} | settings))
+
+
+def test_a_preconditioned_fit_is_refused_where_it_would_find_another_solution() -> None:
+    with pytest.raises(ValueError, match="another solution than that of least norm"):
+        fit(replace(SMALL, sequences=20), ridge=0.0, route="preconditioned", key=key_of(0))
+
+
+def test_too_little_memory_is_refused_with_the_dimension_that_fits() -> None:
+    run = Pretraining.of(Ratios(10, 0.5, 2.0, 0.01), 800)
+    with pytest.raises(
+        ValueError, match=r"memory must hold 16\.\d GB for route preconditioned at dimension 800; got 8 GB"
+    ):
+        plan(run, ridge=1e-5, memory=8e9)

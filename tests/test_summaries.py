@@ -5,13 +5,14 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2, kstest
 
 from iclab.simulation import summaries as room
 from iclab.simulation.contexts import draw_summaries, draw_tokens
 from iclab.simulation.keys import key_of
 
 TASK = np.array([1.3, -0.4, 0.7])
-COUNT = 200_000
+COUNT = 100_000
 
 
 def seen(tasks: np.ndarray, length: int, *, tokens: bool, seed: int, **law) -> np.ndarray:
@@ -42,7 +43,7 @@ def moments_to_order_four(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     ("length", "law"),
     [
-        (1, {"noise": 0.3}),
+        (2, {"noise": 0.3}),
         (5, {"noise": 0.3, "input_eigenvalues": [2.0, 0.7, 0.3]}),
         (4, {"noise": 0.0}),
     ],
@@ -55,6 +56,13 @@ def test_summaries_have_the_joint_moments_of_tokens_to_order_four(length: int, l
     distance = np.abs(drawn - told) / np.hypot(error, other)
     assert len(distance) == 494  # products of one to four of eight numbers
     assert np.max(distance) < 4.5  # of 494 normal numbers one in 300 sets goes beyond
+
+
+@pytest.mark.parametrize("length", [1, 2, 30])
+def test_labels_of_a_context_are_as_large_as_chi_square_says(length: int) -> None:
+    drawn = draw_summaries(np.tile(TASK, (20_000, 1)), length, noise=0.3, key=key_of(4))
+    squares = drawn.features[:, 3] * length / (TASK @ TASK / 3 + 0.3)
+    assert kstest(squares, chi2(length).cdf).pvalue > 1e-3
 
 
 def test_long_contexts_cost_no_more_and_tell_the_task() -> None:

@@ -23,8 +23,8 @@ from iclab.simulation.pretraining_sequences import (
     SequenceLaw,
     Shape,
     Spectrum,
+    drawn_pool,
     drawn_sequences,
-    drawn_tasks,
     sequence_law,
     shape_of,
 )
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 REACH = 50  # units of rounding below which no residual falls reliably
-SIDE_BY_SIDE = 2**17  # numbers of the draws that are fitted at once; more would leave the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +130,11 @@ def fit_each(
         jnp.issubdtype(keys.dtype, jax.dtypes.prng_key) and keys.ndim == 1,
         f"keys must be a list of keys made by jax.random.key; got {keys.dtype} of shape {keys.shape}.",
     )
-    beside = max(1, min(len(keys), SIDE_BY_SIDE // (shape.blocks * shape.block * shape.dimension)))
     most = whole_number("iterations", iterations)
     with jax.enable_x64(True):
         numbers = jax.tree.map(lambda part: np.asarray(part, precision), (law, penalty, tolerance))
         counts = (pretraining.sequences, pretraining.tasks or 1, most)
-        drawn = jax.device_get(_fits(keys, *numbers, counts, chosen.route, shape, beside))
+        drawn = jax.device_get(_fits(_roles(keys), *numbers, counts, chosen.route, shape))
     return _told(pretraining, law, chosen.route, tolerance, most, *drawn)
 
 
@@ -177,7 +175,13 @@ def _reachable(tolerance: float, precision: str) -> float:
     return tolerance
 
 
-@partial(jax.jit, static_argnames=("route", "shape", "beside"))
+@jax.jit
+def _roles(keys: jax.Array) -> jax.Array:
+    """Two keys of each: for the pool and for the sequences."""
+    return jax.vmap(jax.random.split)(keys)
+
+
+@partial(jax.jit, static_argnames=("route", "shape"))
 def _fits(
     keys: jax.Array,
     law: SequenceLaw,
@@ -186,19 +190,18 @@ def _fits(
     counts: Any,
     route: str,
     shape: Shape,
-    beside: int,
 ) -> tuple[jax.Array, ridge_routes.Solution, ridge_routes.Check]:
     count, tasks, most = counts
 
-    def alone(key: jax.Array) -> tuple[jax.Array, ridge_routes.Solution, ridge_routes.Check]:
-        pool_key, key = jax.random.split(key)
-        pool = drawn_tasks(pool_key, max(1, shape.pool), law, shape)
+    def alone(both: jax.Array) -> tuple[jax.Array, ridge_routes.Solution, ridge_routes.Check]:
+        pool_key, key = both
+        pool = drawn_pool(pool_key, law, shape)
         data = drawn_sequences(key, pool, law, count, tasks, shape)
         limits = (tolerance, most) if route in ("plain", "preconditioned", "dual") else ()
         solution = getattr(ridge_routes, route)(data, count, ridge, *limits)
         return pool, solution, ridge_routes.check(data, count, ridge, solution.readout)
 
-    return jax.lax.map(alone, keys, batch_size=beside if beside > 1 else None)
+    return jax.lax.map(alone, keys)
 
 
 def _told(

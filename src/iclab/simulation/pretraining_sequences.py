@@ -75,26 +75,38 @@ def drawn_sequences(
     key: jax.Array, pool: jax.Array, law: SequenceLaw, count: jax.Array, tasks: jax.Array, shape: Shape
 ) -> Summaries:
     """The sequences in blocks, and rows of zeros beyond them."""
+    size = (shape.block, shape.dimension)
 
-    def block(number: jax.Array) -> Summaries:
-        task_key, own = jax.random.split(jax.random.fold_in(key, number))
+    def block(number: jax.Array, key: jax.Array) -> Summaries:
         rows = number * shape.block + jnp.arange(shape.block)
-        if shape.pool == 0:
-            chosen = drawn_tasks(task_key, shape.block, law, shape)
-        elif shape.balanced:
-            chosen = pool[rows % tasks]
-        else:
-            chosen = pool[jax.random.randint(task_key, (shape.block,), 0, tasks)]
+
+        def fresh(normal: jax.Array) -> jax.Array:
+            return _tasks_of(normal, law, shape)
+
+        def at_random(normal: jax.Array) -> jax.Array:
+            even = jax.scipy.special.ndtr(normal[:, 0])  # uniform in 0 .. 1
+            return pool[jnp.minimum((tasks * even).astype(int), tasks - 1)]
+
+        def in_turn(_: jax.Array) -> jax.Array:
+            return pool[rows % tasks]
+
+        choose, columns = (
+            (fresh, shape.dimension) if shape.pool == 0 else (in_turn, 0) if shape.balanced else (at_random, 1)
+        )
+        drawn = summarized(choose, columns, size, law.contexts, key)
         held = rows < count
-        drawn = summarized(chosen, law.contexts, own)
         return Summaries(*(jnp.where(held.reshape(-1, *(1,) * (part.ndim - 1)), part, 0) for part in drawn))
 
-    return jax.lax.map(block, jnp.arange(shape.blocks))
+    keys = jax.random.split(key, shape.blocks)
+    return jax.lax.map(lambda own: block(*own), (jnp.arange(shape.blocks), keys))
 
 
-def drawn_tasks(key: jax.Array, count: int, law: SequenceLaw, shape: Shape) -> jax.Array:
-    """Tasks of a pool, or fresh ones: of the sphere if normalized, else normal; times the root of a covariance."""
-    normal = jax.random.normal(key, (count, shape.dimension), shape.precision)
-    if shape.normalized:
-        normal = normal * (np.sqrt(shape.dimension) / jnp.linalg.norm(normal, axis=1, keepdims=True))
-    return (normal * law.task_scale).astype(shape.precision)
+def drawn_pool(key: jax.Array, law: SequenceLaw, shape: Shape) -> jax.Array:
+    """The tasks of a pool, one at least."""
+    return _tasks_of(jax.random.normal(key, (max(1, shape.pool), shape.dimension), shape.precision), law, shape)
+
+
+def _tasks_of(normal: jax.Array, law: SequenceLaw, shape: Shape) -> jax.Array:
+    """On the sphere if normalized, else normal; times the root of a covariance."""
+    size = np.sqrt(shape.dimension) / jnp.linalg.norm(normal, axis=1, keepdims=True) if shape.normalized else 1.0
+    return normal * size * law.task_scale

@@ -64,19 +64,22 @@ def plain(data: Summaries, count: Number, ridge: Number, tolerance: Number, most
 
 
 def preconditioned(data: Summaries, count: Number, ridge: Number, tolerance: Number, most: Number) -> Solution:
-    """By conjugate gradients on the weights, divided by ridge and mean curvature: S ⊗ B of the sequences, plus ξ.
+    """By conjugate gradients on the weights, divided by their mean curvature: diag(S) ⊗ B of the sequences, plus ξ.
 
     Not without ridge for fewer sequences than weights, where it would lead to another solution of zero error.
     """
     d = data.query.shape[-1]
-    x_values, x_vectors = jnp.linalg.eigh(_second(data.query) * d / count)
-    g_values, g_vectors = jnp.linalg.eigh(_second(data.features) / count)
-    values = jnp.maximum(x_values, 0)[:, None] * jnp.maximum(g_values, 0)
+    second = jax.lax.scan(
+        lambda sum, g: (sum + g.T @ g, None), jnp.zeros((d + 1, d + 1), data.target.dtype), data.features
+    )
+    g_values, vectors = jnp.linalg.eigh(second[0] / count)
+    x_values = jnp.sum(data.query**2, axis=(0, 1)) * d / count
+    values = x_values[:, None] * jnp.maximum(g_values, 0)
     curvature = values + _effective_ridge(jnp.mean(values), count / d**2, ridge)
     curvature = jnp.maximum(curvature, jnp.finfo(values.dtype).eps * jnp.max(curvature))
 
     def precondition(gradient: Readout) -> Readout:
-        return x_vectors @ ((x_vectors.T @ gradient @ g_vectors) / curvature) @ g_vectors.T
+        return ((gradient @ vectors) / curvature) @ vectors.T
 
     return _primal(data, count, ridge, tolerance, most, precondition)
 
@@ -94,12 +97,17 @@ def dual(data: Summaries, count: Number, ridge: Number, tolerance: Number, most:
 
 def check(data: Summaries, count: Number, ridge: Number, readout: Readout) -> Check:
     """How far a readout is from the minimum, and its error on the sequences."""
-    missed = data.target - answers(data, readout)
-    d = readout.shape[0]
-    slope = adjoint(data, missed) * d / count - ridge * readout
-    start = adjoint(data, data.target) * d / count
-    scale = jnp.linalg.norm(start)
-    return Check(jnp.linalg.norm(slope) / jnp.where(scale > 0, scale, 1.0), jnp.sum(missed**2) / count)
+
+    def add(sums: Any, part: Any) -> tuple[Any, None]:
+        slope, start, squares = sums
+        x, g, y = part
+        missed = y - _answer((x, g), readout)
+        return (slope + x.T @ (missed[:, None] * g), start + x.T @ (y[:, None] * g), squares + missed @ missed), None
+
+    zero = jnp.zeros_like(readout)
+    slope, start, squares = jax.lax.scan(add, (zero, zero, jnp.zeros((), readout.dtype)), tuple(data))[0]
+    penalty, scale = ridge * count / readout.shape[0], jnp.linalg.norm(start)
+    return Check(jnp.linalg.norm(slope - penalty * readout) / jnp.where(scale > 0, scale, 1.0), squares / count)
 
 
 def answers(data: Summaries, readout: Readout) -> Float[jax.Array, "block row"]:
@@ -171,12 +179,6 @@ def _conjugate_gradients(
 def _answer(part: Any, readout: Readout) -> Float[jax.Array, "row"]:
     x, g = part
     return jnp.sum((x @ readout) * g, axis=1)
-
-
-def _second(parts: Float[jax.Array, "block row n"]) -> Float[jax.Array, "n n"]:
-    return jax.lax.scan(
-        lambda total, x: (total + x.T @ x, None), jnp.zeros((parts.shape[-1],) * 2, parts.dtype), parts
-    )[0]
 
 
 def _flat(data: Summaries) -> tuple[jax.Array, jax.Array, jax.Array]:

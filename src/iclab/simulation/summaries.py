@@ -4,7 +4,7 @@ Given its task, the labels of a context enter through Σ y² alone, a multiple o
 freedom; given that, Σ y x is normal, narrower along the task than across it. Derived in docs/derivations/finite_size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -71,7 +71,7 @@ def draw_summaries(
 ) -> Summaries:
     """A query, features and target for each task: exactly the joint law of a context of N examples drawn one by one.
 
-    Inputs are N(0, diag(s)/D), s = `input_eigenvalues`. Cost: 2D + 6 random numbers for each task, whatever N.
+    Inputs are N(0, diag(s)/D), s = `input_eigenvalues`. Cost: 2D + 12 random numbers for each task, whatever N.
 
     Raises ValueError for tasks that are not finite, a context length below 1, negative noise, and eigenvalues that
     are not D numbers >= 0.
@@ -91,61 +91,71 @@ def checked_tasks(tasks: Float[Array, "*batch D"]) -> Float[Array, "*batch D"]:
     return w
 
 
-def summarized(tasks: Float[jax.Array, "P D"], law: SummaryLaw, key: jax.Array) -> Summaries:
-    """One sequence for each task, from within a compiled function and in the precision of the tasks."""
-    count, d = tasks.shape
-    rest, key = jax.random.split(key)
-    normal = jax.random.normal(key, (count, 2 * d + 3), tasks.dtype)
-    across, query, (error, *spread) = normal[:, :d], normal[:, d : 2 * d], normal[:, 2 * d :].T
+def summarized(
+    choose: Callable[[jax.Array], jax.Array], columns: int, shape: tuple[int, int], law: SummaryLaw, key: jax.Array
+) -> Summaries:
+    """P sequences in D dimensions, `shape`, from within a compiled function.
+
+    `choose` makes their tasks of `columns` normal numbers for each. All that is random comes from one draw, which
+    takes a third of a second to compile; it is repeated where all proposals of a chi-square number are refused.
+    """
+    _, d = shape
+    across, query, error, own, chi_square = _random(columns, shape, law, key)
+    tasks = choose(own)
     white = tasks * law.input_scale
     size = jnp.linalg.norm(white, axis=1)
     signal = size**2 / d
     variance = signal + law.noise
-    chi_square = _chi_square(law.length, spread, rest)
     root = jnp.sqrt(variance * chi_square)  # of Σ y²
     direction = white / _positive(size)[:, None]
     narrowing = 1 - jnp.sqrt(law.noise / _positive(variance))
     pull = jnp.sqrt(signal) * chi_square - root * narrowing * jnp.sum(direction * across, axis=1)
-    summary = (
-        jnp.sqrt(jnp.asarray(d, tasks.dtype)) / law.length * (root[:, None] * across + pull[:, None] * direction)
-    )
+    summary = np.sqrt(d) / law.length * (root[:, None] * across + pull[:, None] * direction)
     x = query * law.input_scale / np.sqrt(d)
     features = jnp.concatenate([summary * law.input_scale, (root**2 / law.length)[:, None]], axis=1)
-    target = jnp.sum(x * tasks, axis=1) + jnp.sqrt(law.noise) * error
-    return Summaries(x.astype(tasks.dtype), features.astype(tasks.dtype), target.astype(tasks.dtype))
+    return Summaries(x, features, jnp.sum(x * tasks, axis=1) + jnp.sqrt(law.noise) * error)
 
 
-_drawn = jax.jit(summarized)
+@jax.jit
+def _drawn(tasks: jax.Array, law: SummaryLaw, key: jax.Array) -> Summaries:
+    return summarized(lambda _: tasks, 0, tasks.shape, law, key)
+
+
+def _random(
+    columns: int, shape: tuple[int, int], law: SummaryLaw, key: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Normal numbers for summaries, queries, label noise and tasks, and chi-square numbers of N degrees of freedom.
+
+    The latter by Marsaglia and Tsang's rejection, three proposals to a draw. A gamma number of shape a is one of
+    shape a + 1 times U^(1/a), so that every N >= 1 takes one branch. −ln U is half the square of a normal pair.
+    """
+    count, d = shape
+    ends = np.cumsum([d, d, 1, columns, 2])
+    a = law.length / 2
+    center = a + 2 / 3
+    width = 1 / jnp.sqrt(9 * center)
+
+    def draw(state: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
+        drawn, gamma, times = state
+        fresh = jax.random.normal(jax.random.fold_in(key, times), (count, ends[-1] + 9), law.noise.dtype)
+        fresh = jax.lax.optimization_barrier(fresh)  # else the compiler repeats the draw at every use
+        for x, *pair in fresh[:, ends[-1] :].T.reshape(3, 3, count):
+            cube = (1 + width * x) ** 3
+            height = x**2 / 2 + center * (1 - cube + jnp.log(_positive(cube)))
+            accepted = (gamma < 0) & (cube > 0) & (-_exponential(*pair) < height)
+            gamma = jnp.where(accepted, center * cube, gamma)
+        return jnp.where(times == 0, fresh[:, : ends[-1]], drawn), gamma, times + 1
+
+    none = (jnp.zeros((count, ends[-1]), law.noise.dtype), jnp.full(count, -1.0, law.noise.dtype), jnp.asarray(0))
+    drawn, gamma, _ = jax.lax.while_loop(lambda state: jnp.any(state[1] < 0), draw, none)
+    across, query, error, own, pair = jnp.split(drawn, ends[:-1], axis=1)
+    return across, query, error[:, 0], own, 2 * gamma * jnp.exp(-_exponential(*pair.T) / a)
 
 
 def _positive(value: jax.Array) -> jax.Array:
     return jnp.maximum(value, jnp.finfo(value.dtype).tiny)
 
 
-def _chi_square(freedom: Any, spread: list[jax.Array], key: jax.Array) -> jax.Array:
-    """Chi-square numbers by Marsaglia and Tsang's rejection, as many as `spread` holds pairs of normal numbers.
-
-    A gamma number of shape a is one of shape a + 1 times U^(1/a), so that every N >= 1 takes one branch. Half the
-    squared length of a normal pair stands for −ln U. It compiles several times faster than jax.random.gamma.
-    """
-    a = freedom / 2
-    center = a + 2 / 3
-    width = 1 / jnp.sqrt(9 * center)
-
-    def propose(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        taken, count = state
-        x, *pair = jax.random.normal(jax.random.fold_in(key, count), (3, *taken.shape), taken.dtype)
-        cube = (1 + width * x) ** 3
-        height = x**2 / 2 + center * (1 - cube + jnp.log(_positive(cube)))
-        accepted = (cube > 0) & (-_exponential(pair) < height)
-        return jnp.where((taken < 0) & accepted, center * cube, taken), count + 1
-
-    none = jnp.full_like(spread[0], -1.0)
-    gamma, _ = jax.lax.while_loop(lambda state: jnp.any(state[0] < 0), propose, (none, jnp.asarray(0)))
-    return 2 * gamma * jnp.exp(-_exponential(spread) / a)
-
-
-def _exponential(pair: list[jax.Array] | jax.Array) -> jax.Array:
+def _exponential(first: jax.Array, second: jax.Array) -> jax.Array:
     """Numbers of unit mean that fall off exponentially, from two normal ones each."""
-    first, second = pair
     return (first**2 + second**2) / 2

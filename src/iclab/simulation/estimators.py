@@ -1,0 +1,114 @@
+"""Bayes estimators on drawn contexts: ridge regression, and the posterior mean over a pool of tasks (dMMSE).
+
+What can be averaged exactly given a context is: the query and the noise of its label always; for ridge regression the
+task too, and for tasks of the pool the task over the posterior. That leaves a fraction of the variance of scoring
+single queries.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import require, whole_number
+from iclab.problem import checked
+from iclab.simulation.summaries import checked_tasks
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+Array = np.ndarray
+BESIDE = 2**20  # numbers of the contexts that are treated side by side
+
+
+class ContextErrors(NamedTuple):
+    """Mean squared error after each of many drawn contexts, with the noise of the target: their mean is the error."""
+
+    icl: Float[Array, "context"]  # on new tasks
+    idg: Float[Array, "context"]  # on tasks of the pool
+
+
+def dmmse_errors(
+    tasks: Float[Array, "K D"],
+    context_length: int,
+    *,
+    noise: float,
+    contexts: int = 400,
+    normalized: bool = False,
+    key: "PRNGKeyArray",
+) -> ContextErrors:
+    """Errors of the posterior mean over a pool after contexts of new tasks, N(0, I) or normalized, and of its own.
+
+    Inputs are N(0, I/D). Without noise the posterior is the task that fits best. Cost: contexts × N × K × D.
+
+    Raises ValueError for tasks that are no list of finite vectors, sizes below 1 and negative noise.
+    """
+    pool = checked_tasks(tasks)
+    require(pool.ndim == 2, f"tasks must have the shape (K, D), the tasks of a pool; got {pool.shape}.")
+    length, count, rho = _checked(context_length, contexts, noise)
+    beside = max(1, min(count, BESIDE // (length * (len(pool) + pool.shape[1]))))
+    with jax.enable_x64(True):
+        icl, idg = jax.device_get(_dmmse(jax.random.split(key, count), pool, rho, length, normalized, beside))
+    return ContextErrors(rho + icl, rho + idg)
+
+
+def ridge_errors(
+    dimension: int, context_length: int, *, noise: float, contexts: int = 400, key: "PRNGKeyArray"
+) -> Float[Array, "context"]:
+    """Error after each of many drawn contexts of the Bayes estimator for tasks N(0, I), ridge regression at ρ.
+
+    Given inputs X it is ρ + ρ tr (XᵀX + ρ)^-1/D; without noise the share of directions that X does not reach.
+
+    Raises ValueError for sizes below 1 and negative noise.
+    """
+    d = whole_number("dimension", dimension)
+    length, count, rho = _checked(context_length, contexts, noise)
+    with jax.enable_x64(True):
+        lost = _lost(jax.random.split(key, count), rho, length, d, max(1, min(count, BESIDE // (length * d))))
+        return rho + np.asarray(lost)
+
+
+def _checked(context_length: int, contexts: int, noise: float) -> tuple[int, int, float]:
+    rho = checked("noise", noise, at_least=0.0, infinite=False, advice="It is a variance.")
+    return whole_number("context_length", context_length), whole_number("contexts", contexts), float(rho)
+
+
+@partial(jax.jit, static_argnames=("length", "normalized", "beside"))
+def _dmmse(
+    keys: jax.Array, pool: jax.Array, noise: jax.Array, length: int, normalized: bool, beside: int
+) -> tuple[jax.Array, jax.Array]:
+    count, d = pool.shape
+
+    def posterior(task: jax.Array, normal: jax.Array) -> jax.Array:
+        inputs = normal[:, :d] / np.sqrt(d)
+        misfit = jnp.sum((inputs @ (pool - task).T - jnp.sqrt(noise) * normal[:, d:]) ** 2, axis=0)
+        excess = misfit - jnp.min(misfit)
+        weight = jnp.where(noise > 0, jnp.exp(-excess / jnp.where(noise > 0, 2 * noise, 1.0)), excess == 0)
+        return weight / jnp.sum(weight)
+
+    def context(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        place, drawn = jax.random.split(key)
+        own = pool[jax.random.randint(place, (), 0, count)]
+        first, second, fresh = jnp.split(jax.random.normal(drawn, (2 * length + 1, d + 1)), [length, 2 * length])
+        new = fresh[0, :d]
+        new = new * (np.sqrt(d) / jnp.linalg.norm(new)) if normalized else new
+        missed = new - posterior(new, first) @ pool
+        weight = posterior(own, second)
+        spread = weight @ jnp.sum((pool - weight @ pool) ** 2, axis=1)
+        return jnp.sum(missed**2) / d, spread / d
+
+    return jax.lax.map(context, keys, batch_size=beside)
+
+
+@partial(jax.jit, static_argnames=("length", "dimension", "beside"))
+def _lost(keys: jax.Array, noise: jax.Array, length: int, dimension: int, beside: int) -> jax.Array:
+    def context(key: jax.Array) -> jax.Array:
+        inputs = jax.random.normal(key, (length, dimension)) / np.sqrt(dimension)
+        values = jnp.linalg.eigvalsh(inputs @ inputs.T if length < dimension else inputs.T @ inputs)
+        reached = jnp.sum(jnp.where(noise > 0, noise / jnp.maximum(values + noise, noise), 0.0))
+        return (reached + max(0, dimension - length)) / dimension
+
+    return jax.lax.map(context, keys, batch_size=beside)
