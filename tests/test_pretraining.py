@@ -208,7 +208,7 @@ def test_the_route_is_chosen_by_size_and_the_choice_is_explained() -> None:
     ("settings", "message"),
     [
         ({"ridge": -1.0}, "ridge must be finite and >= 0; got -1"),
-        ({"tolerance": 0.0}, "tolerance must be positive"),
+        ({"tolerance": 0.0}, "tolerance must be finite and > 0"),
         ({"tolerance": 1e-15}, "tolerance must be at least 1.1e-14, which float64 can reach"),
         ({"tolerance": 1e-8, "precision": "float32"}, "tolerance must be at least 6.0e-06, which float32 can reach"),
         ({"precision": "float16"}, "precision must be one of float64, float32"),

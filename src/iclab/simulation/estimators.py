@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require, whole_number
-from iclab.problem import checked
+from iclab.numerics import checked, require, whole_number
 from iclab.simulation.summaries import checked_tasks
 
 if TYPE_CHECKING:
