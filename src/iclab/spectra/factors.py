@@ -108,15 +108,18 @@ def triangle(x: Float[Array, "m n"]) -> Float[Array, "_ n"]:
     return np.asarray(np.linalg.qr(x, mode="r"))
 
 
-def gram(factor: Shaped[Array, "m r"]) -> tuple[Float[Array, "r r"], float]:
+def gram(
+    factor: Shaped[Array, "m r"], *, origin: Shaped[Array, "_ _"] | None = None
+) -> tuple[Float[Array, "r r"], float]:
     """G and c with factorᵀ factor = c² G, tr G = 1; c = 0 for a factor of zeros.
 
-    In float64, by slices of at most 64 MiB. Raises ValueError for entries that are not finite.
+    In float64, by slices of at most 64 MiB. Raises ValueError for entries that are not finite, with their place in
+    `origin`, the matrix that the factor may be the transpose of.
     """
     total, scale = _sum_of_grams(factor, 1.0), 1.0
     trace = float(np.trace(total))
     if not _SMALL < trace < _TALL:
-        require_finite(factor)
+        require_finite(factor if origin is None else origin)
         largest = max(float(np.max(np.abs(part))) for part in slices(factor))
         if largest == 0:
             return total, 0.0

@@ -53,10 +53,10 @@ def spectrum(x: Matrix) -> Spectrum:
     if isinstance(x, Product):
         for name, factor in (("left", x.left), ("right", x.right)):
             matrix(name, factor)
-        return product_spectrum(gram(x.left), gram(x.right.T), lambda: x)
+        return product_spectrum(gram(x.left), gram(x.right.T, origin=x.right), lambda: x)
     array = matrix("x", x)
     short = array if array.shape[0] >= array.shape[1] else array.T
-    small, scale = gram(short)
+    small, scale = gram(short, origin=array)
     values = np.sqrt(np.maximum(np.linalg.eigvalsh(small)[::-1], 0.0))
     if values[-1] * CONDITION >= values[0] or scale == 0 or short.size * 8 > SLICE:
         return Spectrum(scale * values, "gram", np.sqrt(_EPS) * scale * float(values[0]), scale)

@@ -208,7 +208,7 @@ def _triangle_of(left: Shaped[Array, "m r"]) -> Float[Array, "_ r"]:
 
 def _decomposed(rows: Float[Array, "r n"], k: int) -> tuple[Float[Array, "value"], Float[Array, "n k"]]:
     """All singular values of a matrix of r <= n rows, and its k leading right vectors in columns."""
-    small, scale = gram(rows.T)
+    small, scale = gram(rows.T, origin=rows)
     squares, turn = np.linalg.eigh(small)
     values = np.sqrt(np.maximum(squares[::-1], 0.0))
     if values[k - 1] > _STEEP * values[0] and values[-1] > _STEEP**2 * values[0]:
