@@ -90,12 +90,31 @@ def test_distance_from_a_random_row_space_has_its_level_and_spread(size: int, ra
     assert_allclose(np.std(found), spread, rtol=0.2)
 
 
+@pytest.mark.parametrize("shape", [(20, 12), (5, 12), (20, 3, 12), (2, 4, 12), (20, 10, 12)])
+@pytest.mark.parametrize("norm_ratio", [1.0, 0.3])
+def test_procrustes_distance_from_a_random_matrix_has_its_level_and_spread(shape, norm_ratio: float) -> None:
+    rng = np.random.default_rng(0)
+    reference = rng.standard_normal((4, 12)) * np.array([4.0, 2.0, 1.0, 0.5])[:, None]
+    found = []
+    for _ in range(DRAWS):
+        drawn = rng.standard_normal(shape[:2]) @ (rng.standard_normal(shape[1:]) if len(shape) == 3 else np.eye(12))
+        drawn *= norm_ratio * np.linalg.norm(reference) / np.linalg.norm(drawn)
+        found.append(measures.procrustes_distance(drawn, reference))
+    values = measures.singular_values(reference)
+    mean, spread = null.procrustes_level(values, shape, norm_ratio=norm_ratio)
+    assert abs(np.mean(found) - mean) < 4 * np.std(found) * np.sqrt(1 / DRAWS + 1 / 64)
+    assert_allclose(spread, np.std(found), rtol=0.4)  # 4 errors of a spread of 64 draws
+
+
 @pytest.mark.parametrize(
     ("call", "match"),
     [
         (lambda: null.level((3,), "stable_rank"), "shape"),
         (lambda: null.level((3, 0), "stable_rank"), "size of shape"),
         (lambda: null.level((3, 3), "rank"), "measure must be one of"),
+        (lambda: null.procrustes_level(np.ones(4), (5, 3)), "reference"),
+        (lambda: null.procrustes_level(np.zeros(2), (5, 3)), "reference"),
+        (lambda: null.procrustes_level(np.ones(2), (5, 3), norm_ratio=0), "norm_ratio"),
         (lambda: null.overlap_level(3, 4), "k must"),
         (lambda: null.distance_level(3, 3, participation=1), "rank must"),
         (lambda: null.distance_level(3, 2, participation=0.5), "participation"),

@@ -65,21 +65,25 @@ def precision(dtype: DTypeLike) -> float:
 
     Raises ValueError for types that are no floats: codes of a quantised matrix have no spectrum.
     """
+    kind = np.dtype(dtype)
     try:
-        return float(ml_dtypes.finfo(np.dtype(dtype)).eps)
+        found = ml_dtypes.finfo(kind)
     except (TypeError, ValueError):
+        found = None
+    if found is None or kind.kind == "c":
         raise ValueError(
-            f"x must hold floating-point numbers; got {np.dtype(dtype)}. Packed integer codes have no spectrum of "
-            "their own: dequantise them first."
-        ) from None
+            f"x must hold real floating-point numbers; got {kind}. Packed integer codes have no spectrum of their "
+            "own: dequantise them first."
+        )
+    return float(found.eps)
 
 
 def matrix(name: str, x: Shaped[Array, "m n"]) -> Shaped[Array, "m n"]:
     """x as a non-empty matrix of floats in its own precision. Raises ValueError, which calls it `name`, otherwise."""
     array = np.asarray(x)
     require(array.ndim == 2 and array.size > 0, f"{name} must be a non-empty matrix; got shape {array.shape}.")
-    if array.dtype.kind in "iub" and not isinstance(x, np.ndarray):
-        array = array.astype(np.float64)  # a list of whole numbers written by hand
+    if array.dtype in (np.int64, np.uint64):
+        array = array.astype(np.float64)  # whole numbers written by hand; packed codes are narrower
     precision(array.dtype)
     return array
 

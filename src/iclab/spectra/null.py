@@ -12,13 +12,13 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import require, require_positive, whole_number
 from iclab.spectra import ranks
 from iclab.spectra.factors import Array
 
 Shape = tuple[int, int] | tuple[int, int, int]
 Measure = str | Callable[[Float[Array, "value"]], float]
-_STREAM = 20250417
+_STREAM, _PROCRUSTES_DRAWS = 20250417, 64
 
 
 def level(shape: Shape, measure: Measure) -> tuple[float, float]:
@@ -32,9 +32,9 @@ def level(shape: Shape, measure: Measure) -> tuple[float, float]:
 
     Raises ValueError for other shapes and names.
 
-    Source: edelman2005random, sections 4.2 and 4.3; products derived in docs/derivations/spectra.
+    Source: dumitriu2002matrix, beta-Laguerre model at beta 1; products derived in docs/derivations/spectra.
     """
-    sizes = _checked(shape)
+    sizes = tuple(sorted(_sizes(shape)))  # the law does not depend on their order
     if isinstance(measure, str):
         return _named_level(sizes, measure)
     found = np.array([measure(values) for values in _draws(sizes)], dtype=float)
@@ -70,6 +70,48 @@ def distance_level(size: int, rank: int, *, participation: float) -> tuple[float
     return mean, _projected_spread(size, rank, 1 / participation) / (2 * mean)
 
 
+def procrustes_level(
+    reference: Float[Array, "value"], shape: Shape, *, norm_ratio: float = 1.0
+) -> tuple[float, float]:
+    """Level and spread of the Procrustes distance to a reference from random matrices or products of this shape.
+
+    `reference` are its singular values; `norm_ratio` is ‖random‖_F / ‖reference‖_F. For side="right", with the shape
+    of what is rotated; for side="left" give the shape reversed. From 64 draws of the parts of the random matrix
+    inside and outside the row space of the reference.
+
+    Raises ValueError for values that are negative or all zero, a ratio that is not positive, and more values than n.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    values = ranks.singular_values(np.asarray(reference, dtype=float))
+    sizes = _sizes(shape)
+    outside = sizes[-1] - len(values)
+    require(values[0] > 0 and outside >= 0, f"reference must hold 1 to {sizes[-1]} values, not all zero.")
+    require_positive("norm_ratio", norm_ratio)
+    share, found = values / np.linalg.norm(values), []
+    rng = np.random.default_rng((_STREAM, *sizes))
+    for _ in range(_PROCRUSTES_DRAWS):
+        inside, size = _parts(rng, sizes, len(values), outside)
+        along = np.sum(np.linalg.svd(share[:, None] * inside.T, compute_uv=False)) / size
+        found.append(np.sqrt(max(1 + norm_ratio**2 - 2 * norm_ratio * along, 0.0)))
+    return float(np.mean(found)), float(np.std(found, ddof=1))
+
+
+def _parts(
+    rng: np.random.Generator, sizes: tuple[int, ...], inside: int, outside: int
+) -> tuple[Float[Array, "row inside"], float]:
+    """A random matrix or product on given columns, up to a rotation of its rows, and the norm of all of it."""
+    if len(sizes) == 2:
+        rows = rng.standard_normal((sizes[0], inside))
+        rest = rng.chisquare(sizes[0] * outside) if outside else 0.0
+        return rows, float(np.sqrt(np.sum(rows**2) + rest))
+    many, inner = sizes[:2]
+    first = _triangular(rng, many, inner) if many >= inner else rng.standard_normal((many, inner))
+    rows = first @ rng.standard_normal((inner, inside))
+    rest = _triangular(rng, outside, inner).T if outside >= inner else rng.standard_normal((inner, outside))
+    return rows, float(np.sqrt(np.sum(rows**2) + np.sum((first @ rest) ** 2)))
+
+
 def _projected_spread(size: int, rank: int, purity: float) -> float:
     """Standard deviation of tr(P S), P onto a random space of `rank`, S of trace 1 and tr S² = purity."""
     if size == 1:
@@ -87,10 +129,10 @@ def _named_level(sizes: tuple[int, ...], measure: str) -> tuple[float, float]:
     return float(np.mean(table[measure])), float(np.std(table[measure], ddof=1))
 
 
-def _checked(shape: Shape) -> tuple[int, ...]:
+def _sizes(shape: Shape) -> tuple[int, ...]:
     sizes = tuple(whole_number("every size of shape", size) for size in shape)
     require(len(sizes) in (2, 3), f"shape must be (m, n) or (m, r, n); got {shape!r}.")
-    return tuple(sorted(sizes))  # the law does not depend on their order
+    return sizes
 
 
 @lru_cache(maxsize=64)

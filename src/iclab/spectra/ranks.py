@@ -43,7 +43,7 @@ def effective_rank(x: Ranked, *, power: float = 1, drop: int = 0) -> float:
 
     Raises ValueError for a power that is not positive or a drop that is no whole number >= 0.
 
-    Source: mainali2025exact, effective and marginalised effective rank; definitions in docs/derivations/spectra.
+    Source: roy2007effective, definition 1; mainali2025exact (marginalised); docs/derivations/spectra.
     """
     require_positive("power", power)
     return float(entropy_rank(singular_values(x), power, whole_number("drop", drop, least=0)))

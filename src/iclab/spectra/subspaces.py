@@ -107,7 +107,7 @@ def principal_angles(a: Shaped[Array, "n p"], b: Shaped[Array, "n q"]) -> Float[
 
     Raises ValueError unless both have as many rows.
 
-    Source: bjorck1973numerical, algorithms for angles; ranks as in docs/derivations/spectra.
+    Source: bjorck1973numerical, cosine and sine formulas; ranks derived in docs/derivations/spectra.
     """
     _require_same_space(a, b, "left")
     wide, narrow = sorted((_columns("a", a), _columns("b", b)), key=lambda q: -q.shape[1])
