@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,6 +178,34 @@ def test_what_stands_between_the_factors_is_said() -> None:
     assert circuits.output_value([folded], 0, 0, fold=True).notes == ("input norm folded in",)
 
 
+def test_the_order_of_entries_in_memory_does_not_matter() -> None:
+    weights, heads = layer(), layer().output
+    fused = np.concatenate([heads[h] for h in range(HEADS)], axis=1)  # width out × all heads, as it is stored
+    views = [
+        replace(weights, output=fused.reshape(WIDTH, HEADS, DIM).transpose(1, 0, 2)),
+        replace(weights, output=np.asfortranarray(heads), query=np.asfortranarray(weights.query)),
+        replace(weights, key=np.ascontiguousarray(weights.key.transpose(2, 0, 1)).transpose(1, 2, 0)),
+        replace(weights, value=np.repeat(weights.value, 2, axis=2)[:, :, ::2]),
+    ]
+    known = list(circuits.head_spectra([weights], 0))
+    for view in views:
+        for one, found in zip(known, circuits.head_spectra([view], 0), strict=True):
+            assert_allclose(found.query_key.values, one.query_key.values, rtol=1e-12)
+            assert_allclose(found.output_value.values, one.output_value.values, rtol=1e-12)
+
+
+def test_a_layer_is_read_one_head_at_a_time() -> None:
+    stored = np.zeros((32, 64, 2048), dtype=np.float16)
+    stored[:, :, :64] = np.eye(64)
+    one_head = 64 * 2048 * 8  # bytes in float64
+    tracemalloc.start()
+    found = list(circuits.head_spectra([AttentionWeights(stored, stored, stored, stored.transpose(0, 2, 1))], 0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert_allclose(found[7].query_key.values, 1)
+    assert peak < 4 * one_head  # 4 MiB, where a layer in float64 is 128
+
+
 def test_no_product_of_full_width_is_formed() -> None:
     # 65536² entries would be 32 GiB: reading the circuit of so wide a head is only possible through its factors
     rng = np.random.default_rng(0)
@@ -192,6 +221,7 @@ def test_no_product_of_full_width_is_formed() -> None:
 @pytest.mark.parametrize(
     ("call", "match"),
     [
+        (lambda: circuits.query_key(layer(), 0, 0), "weights must hold layers"),
         (lambda: circuits.query_key([layer()], 1, 0), "layer must be one of 0"),
         (lambda: circuits.query_key({3: layer()}, 0, 0), "layer must be one of 3"),
         (lambda: circuits.query_key([layer()], 0, HEADS), "head must be below 6"),

@@ -258,6 +258,19 @@ def test_the_route_and_the_floor_of_a_spectrum_are_named(left: np.ndarray, right
     assert np.sum(found.values > found.floor) == np.linalg.matrix_rank(left @ right)
 
 
+@given(seeds, st.floats(0, 9), st.floats(-40, 40))
+def test_products_of_known_spectrum_are_exact_to_their_floor(seed: int, steep: float, size: float) -> None:
+    # A = U a Qᵀ and B = Q b Vᵀ with orthonormal columns: the values are a b, however much either is graded
+    one, two = 10.0 ** (-steep * np.random.default_rng(seed).uniform(size=(2, 6)))
+    turn, left, right = rotation(seed, 6), rotation(seed + 1, 30)[:, :6], rotation(seed + 2, 20)[:, :6]
+    scale = 10.0**size
+    found = spectrum(Product(scale * left * one @ turn.T, turn * two @ right.T))
+    exact = -np.sort(-scale * one * two)
+    assert np.max(np.abs(found.values - exact)) < found.floor
+    if found.route == "gram":
+        assert_allclose(found.values, exact, rtol=1e-4)  # ½ ε (10⁶)², the condition up to which Grams are used
+
+
 def test_leading_values_of_a_large_matrix_come_without_decomposing_it() -> None:
     matrix = (normal(0, 900, 20) @ np.diag(np.geomspace(100, 1, 20)) @ normal(1, 20, 300)).astype(np.float32)
     matrix += normal(2, 900, 300).astype(np.float32)

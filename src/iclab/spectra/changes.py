@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 
 from iclab.numerics import increasing_grid, require
 from iclab.spectra.factors import Array
 
 SIDE = 3  # checkpoints at least on either side of a change
 LEAST = 2 * SIDE + 2  # checkpoints at least
-_WALKS, _QUANTILE, _STREAM = 4000, 0.95, 20250417
+_QUANTILE, _STREAM, _ENTRIES = 0.95, 20250417, 2_000_000  # of all walks together, about
 
 
 @dataclass(frozen=True)
@@ -93,37 +93,41 @@ def change_of_runs(steps: Float[Array, "step"], runs: Float[Array, "run step"]) 
 @lru_cache(maxsize=256)
 def _threshold(steps: tuple[float, ...]) -> float:
     """The 95 % quantile of the statistic on random walks with one Gaussian step for each checkpoint."""
-    walks = np.cumsum(np.random.default_rng(_STREAM).standard_normal((_WALKS, len(steps))), axis=1)
+    count = int(np.clip(_ENTRIES // len(steps), 1000, 4000))
+    walks = np.cumsum(np.random.default_rng(_STREAM).standard_normal((count, len(steps))), axis=1)
     return float(np.quantile(_best(_shifts(np.array(steps)), walks)[0], _QUANTILE))
 
 
 @dataclass(frozen=True)
 class _Shifts:
-    """Level shifts at every allowed place, with the straight line projected out, and that line's basis."""
+    """A basis of straight lines, and what they leave of the length of the level shift at every allowed place."""
 
     line: Float[Array, "step 2"]
-    shifts: Float[Array, "place step"]
     lengths: Float[Array, "place"]
 
 
 def _shifts(steps: Float[Array, "step"]) -> _Shifts:
     count = len(steps)
     line = np.linalg.qr(np.stack([np.ones(count), np.log1p(steps)], axis=1))[0]
-    after: Bool[Array, "place step"] = np.arange(count) >= np.arange(SIDE, count - SIDE + 1)[:, None]
-    shifts = after - (after @ line) @ line.T
-    lengths = np.linalg.norm(shifts, axis=1)
-    return _Shifts(line, shifts / lengths[:, None], lengths)
+    after = count - np.arange(SIDE, count - SIDE + 1)
+    squares = after - np.sum(_after(line.T) ** 2, axis=0)
+    return _Shifts(line, np.where(squares > 1e-9 * after, np.sqrt(np.maximum(squares, 0.0)), np.inf))
+
+
+def _after(curves: Float[Array, "run step"]) -> Float[Array, "run place"]:
+    """The sum of each curve from every allowed place on: its product with the level shift there."""
+    return np.cumsum(curves[:, ::-1], axis=1)[:, ::-1][:, SIDE : curves.shape[1] - SIDE + 1]
 
 
 def _best(
     shifts: _Shifts, curves: Float[Array, "run step"]
-) -> tuple[Float[Array, "run"], Float[Array, "run"], Float[Array, "run"]]:
+) -> tuple[Float[Array, "run"], Int[Array, "run"], Float[Array, "run"]]:
     """F of the best shift of each curve, its place and its size."""
     rest = curves - (curves @ shifts.line) @ shifts.line.T
-    along = rest @ shifts.shifts.T
-    place = np.argmax(along**2, axis=1)
+    along = _after(rest) / shifts.lengths
+    place = np.argmax(np.abs(along), axis=1)
     gain = np.take_along_axis(along, place[:, None], axis=1)[:, 0]
     left = np.maximum(np.sum(rest**2, axis=1) - gain**2, 0.0)
-    noise = (1e-12) ** 2 * np.sum(curves**2, axis=1)  # a curve that a shift fits exactly
+    rounding = 1e-24 * np.sum(curves**2, axis=1)  # what is left of a curve that a line and a shift fit exactly
     freedom = curves.shape[1] - 3
-    return gain**2 / (np.maximum(left, noise) / freedom), place, gain / shifts.lengths[place]
+    return gain**2 / (np.maximum(left, rounding) / freedom), place, gain / shifts.lengths[place]

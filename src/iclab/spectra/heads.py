@@ -26,6 +26,10 @@ def group_size(weights: AttentionWeights) -> int:
 
 def layer_of(weights: Layers, layer: int) -> AttentionWeights:
     """The weights of one layer. Raises ValueError, which says what layers there are, for another one."""
+    require(
+        not isinstance(weights, AttentionWeights),
+        "weights must hold layers: a list, or a mapping from their numbers; got one layer. Write [weights].",
+    )
     there = list(weights) if isinstance(weights, Mapping) else range(len(weights))
     require(layer in there, f"layer must be one of {_listed(there)}; got {layer!r}.")
     return weights[layer]

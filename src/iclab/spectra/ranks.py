@@ -133,7 +133,8 @@ def tolerance(values: Float[Array, "value"], shape: tuple[int, int], stored: DTy
 
     Source: derived in docs/derivations/spectra.
     """
-    return _rounding(float(np.linalg.norm(values)), float(values[0]), shape, stored)
+    largest = float(values[0])
+    return _rounding(largest * float(np.linalg.norm(_relative(values))), largest, shape, stored)
 
 
 def reaches_rank(x: Matrix, values: Float[Array, "value"], k: int) -> bool:
