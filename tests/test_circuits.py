@@ -103,6 +103,8 @@ def test_spectra_of_all_heads_at_once_are_those_of_each(turn: Rotary | None) -> 
             circuits.spectrum(circuits.output_value([weights], 0, one.head)).values,
             rtol=1e-12,
         )
+        assert one.query_key_rank == measures.numerical_rank(circuits.query_key([weights], 0, one.head)) == DIM
+        assert one.output_value_rank == measures.numerical_rank(circuits.output_value([weights], 0, one.head)) == DIM
         assert (one.averaged_query_key is None) == (turn is None)
         if one.averaged_query_key is not None:
             alone = circuits.spectrum(circuits.averaged_query_key([weights], 0, one.head))
@@ -115,6 +117,7 @@ def test_a_head_that_writes_nothing_and_one_of_low_rank_are_measured() -> None:
     weights.query[1, 3:] = 0
     found = list(circuits.head_spectra([weights], 0))
     assert np.all(found[0].output_value.values == 0)
+    assert (found[0].output_value_rank, found[0].query_key_rank, found[1].query_key_rank) == (0, DIM, 3)
     assert found[1].query_key.route == found[1].averaged_query_key.route == "qr"
     assert np.sum(found[1].query_key.values > found[1].query_key.floor) == 3
     assert_allclose(

@@ -16,7 +16,8 @@ from jaxtyping import Float, Shaped
 from iclab.numerics import require
 from iclab.spectra.factors import Array, Product, float64, gram
 from iclab.spectra.heads import Layers, group_size, key_head, layer_of, pairs_and_rest, turned
-from iclab.spectra.spectrum import Spectrum, leading_spectrum, product_spectrum, spectrum
+from iclab.spectra.rounding import factor_rank, product_rank
+from iclab.spectra.spectrum import Gram, Spectrum, leading_spectrum, product_spectrum, spectrum
 from iclab.spectra.weights import AttentionWeights, Rotary
 
 __all__ = [
@@ -27,12 +28,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class HeadSpectra:
-    """Spectra of one query head."""
+    """Spectra of one query head, and the numerical ranks of its two circuits."""
 
     head: int
     query_key: Spectrum
     averaged_query_key: Spectrum | None  # key side; None where no position turns queries and keys
     output_value: Spectrum
+    query_key_rank: int
+    output_value_rank: int
 
 
 def singular_values(left: Shaped[Array, "m r"], right: Shaped[Array, "r n"]) -> Float[Array, "value"]:
@@ -140,26 +143,42 @@ def head_spectra(weights: Layers, layer: int, *, fold: bool = False) -> Iterator
     group = group_size(one)
     for kv in range(len(one.key)):
         first = kv * group
-        key = gram(query_key(weights, layer, first, fold=fold).right.T)
-        value = gram(output_value(weights, layer, first, fold=fold).right.T)
+        key = _measured(query_key(weights, layer, first, fold=fold).T)
+        value = _measured(output_value(weights, layer, first, fold=fold).T)
         for head in range(first, first + group):
             circuit = query_key(weights, layer, head, fold=fold)
             written = output_value(weights, layer, head, fold=fold)
-            query = gram(circuit.left)
+            query, output = _measured(circuit), _measured(written)
+            scores = product_spectrum(query.gram, key.gram, partial(_same, circuit))
+            moved = product_spectrum(output.gram, value.gram, partial(_same, written))
             averaged = None
             if one.rotary is not None:
-                averaged = product_spectrum(
-                    _averaged(one.rotary, query), key, partial(averaged_query_key, weights, layer, head, fold=fold)
-                )
+                alone = partial(averaged_query_key, weights, layer, head, fold=fold)
+                averaged = product_spectrum(_averaged(one.rotary, query.gram), key.gram, alone)
             yield HeadSpectra(
                 head,
-                product_spectrum(query, key, partial(_same, circuit)),
+                scores,
                 averaged,
-                product_spectrum(gram(written.left), value, partial(_same, written)),
+                moved,
+                product_rank(scores, circuit.shape, query.rank, key.rank),
+                product_rank(moved, written.shape, output.rank, value.rank),
             )
 
 
-def _averaged(rotary: Rotary, query: tuple[Float[Array, "r r"], float]) -> tuple[Float[Array, "r r"], float]:
+@dataclass(frozen=True)
+class _Factor:
+    gram: Gram
+    rank: int
+
+
+def _measured(product: Product) -> _Factor:
+    """The Gram and the numerical rank of the left factor."""
+    small = gram(product.left)
+    stored = product.left.dtype if product.stored is None else product.stored[0]
+    return _Factor(small, factor_rank(product.left, small, stored))
+
+
+def _averaged(rotary: Rotary, query: Gram) -> Gram:
     """The Gram DᵀD of the averaged circuit from that of the queries; both have trace 1."""
     small, scale = query
     first, second, rest = pairs_and_rest(rotary, len(small))

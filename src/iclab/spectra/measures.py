@@ -5,13 +5,13 @@ from iclab.spectra.ranks import (
     effective_rank,
     energy_rank,
     nuclear_rank,
-    numerical_rank,
     participation_ratio,
     rank_measures,
     singular_values,
     spectral_gap,
     stable_rank,
 )
+from iclab.spectra.rounding import numerical_rank
 from iclab.spectra.subspaces import (
     Basis,
     basis,

@@ -1,17 +1,16 @@
 """How many directions a matrix uses: ranks that are read off its singular values.
 
 Each takes the singular values (one axis), a matrix (two axes) or a product of two factors, and answers alike for
-c·x at any c. What is not defined, such as the rank of a matrix of zeros other than the numerical one, is nan.
+c·x at any c. What is not defined, such as any of them for a matrix of zeros, is nan.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Shaped
-from numpy.typing import DTypeLike
 
 from iclab.numerics import require, require_positive, whole_number
-from iclab.spectra.factors import Array, Matrix, Product, float64, matrix, precision
+from iclab.spectra.factors import Array, Matrix, Product, float64
 from iclab.spectra.spectrum import Spectrum, spectrum
 
 Ranked = Matrix | Spectrum | Shaped[Array, "value"]
@@ -98,67 +97,6 @@ def spectral_gap(x: Ranked, *, k: int) -> float:
     return float(gap(singular_values(x), whole_number("k", k)))
 
 
-def numerical_rank(x: Ranked, *, shape: tuple[int, int] | None = None, stored: DTypeLike | None = None) -> int:
-    """How many singular values stand above the rounding of the type the matrix was stored in.
-
-    Counts σ > max(½ ε ‖x‖_F (1/√m + 1/√n), max(m, n) 2^-52 σ_max), ε the spacing near 1 of `stored`, by default
-    of the dtype of x. For a product it is counted on each factor first, and is the least of those and of the
-    product's own count in float64. Singular values need `shape` and `stored`.
-
-    Raises ValueError where shape or stored is wanted, and for types that are no floats.
-
-    Source: derived in docs/derivations/spectra.
-    """
-    if isinstance(x, Product):
-        left, right = x.stored or (x.left.dtype, x.right.dtype)
-        values = spectrum(x).values
-        own = int(np.sum(values > max(x.shape) * _EPS * values[0]))
-        return min(own, numerical_rank(x.left, stored=left), numerical_rank(x.right, stored=right))
-    floor = 0.0
-    if not isinstance(x, Spectrum) and np.ndim(x) != 1:
-        array = matrix("x", x)
-        shape, stored, x = array.shape, array.dtype if stored is None else stored, spectrum(array)
-        floor = x.floor
-    if shape is None or stored is None:
-        raise ValueError(
-            "shape and stored must come with singular values: the rule depends on both. Give the (rows, columns) "
-            "and the dtype the matrix was stored in."
-        )
-    values = singular_values(x)
-    return int(np.sum(values > max(tolerance(values, shape, stored), floor)))
-
-
-def tolerance(values: Float[Array, "value"], shape: tuple[int, int], stored: DTypeLike) -> float:
-    """The size up to which singular values of a matrix of this shape and stored type may be rounding noise.
-
-    Source: derived in docs/derivations/spectra.
-    """
-    largest = float(values[0])
-    return _rounding(largest * float(np.linalg.norm(_relative(values))), largest, shape, stored)
-
-
-def reaches_rank(x: Matrix, values: Float[Array, "value"], k: int) -> bool:
-    """Whether the numerical rank is at least k, given the singular values; for a product mostly without its factors'.
-
-    A value of the product above |left| times the rounding of right, and the other way round, shows that both reach k.
-
-    Source: derived in docs/derivations/spectra.
-    """
-    if k > len(values) or values[k - 1] == 0:
-        return False
-    if not isinstance(x, Product):
-        return bool(values[k - 1] > tolerance(values, x.shape, x.dtype))
-    left, right = (float(np.linalg.norm(float64(factor))) for factor in x)
-    one, two = x.stored or (x.left.dtype, x.right.dtype)
-    noise = max(left * _rounding(right, right, x.right.shape, two), right * _rounding(left, left, x.left.shape, one))
-    return bool(values[k - 1] > noise) or numerical_rank(x) >= k
-
-
-def _rounding(frobenius: float, largest: float, shape: tuple[int, ...], stored: DTypeLike) -> float:
-    spread = 0.5 * sum(1 / np.sqrt(size) for size in shape)
-    return float(max(precision(stored) * frobenius * spread, max(shape) * _EPS * largest))
-
-
 def rank_measures(
     values: Float[Array, "*batch value"], *, drop: int = 1, fraction: float = 0.9
 ) -> dict[str, Float[Array, "*batch"]]:
@@ -185,7 +123,7 @@ def entropy_rank(values: Float[Array, "*batch value"], power: float, drop: int) 
     kept = values[..., drop:]
     noise = values.shape[-1] * _EPS * values[..., :1]
     kept = np.where((drop > 0) & (kept <= noise), 0.0, kept)
-    weight = _relative(kept) ** power
+    weight = relative(kept) ** power
     with np.errstate(divide="ignore", invalid="ignore"):
         share = weight / np.sum(weight, axis=-1, keepdims=True)
         entropy = -np.sum(np.where(share > 0, share * np.log(np.where(share > 0, share, 1.0)), 0.0), axis=-1)
@@ -226,7 +164,7 @@ def gap(values: Float[Array, "*batch value"], k: int) -> Float[Array, "*batch"]:
     return np.divide(last - after, last, out=np.full(last.shape, np.nan), where=last > 0)
 
 
-def _relative(values: Float[Array, "*batch value"]) -> Float[Array, "*batch value"]:
+def relative(values: Float[Array, "*batch value"]) -> Float[Array, "*batch value"]:
     """Values over the largest, so that no power of them leaves the range of numbers; zeros stay zeros."""
     if values.shape[-1] == 0:
         return values
@@ -239,4 +177,4 @@ def _or_nan(
 ) -> Float[Array, "*batch"]:
     """The measure of values over their largest, nan where all are zero."""
     with np.errstate(invalid="ignore"):
-        return np.where(values[..., 0] > 0, measure(_relative(values)), np.nan)
+        return np.where(values[..., 0] > 0, measure(relative(values)), np.nan)

@@ -22,6 +22,7 @@ from iclab.spectra.factors import (
 )
 
 CONDITION = 1e6  # beyond it a Gram would cost the smallest value more than 4 of its digits
+Gram = tuple[Float[Array, "r r"], float]  # of trace 1, and the norm of the matrix
 _EPS = float(np.finfo(float).eps)
 
 
@@ -64,9 +65,7 @@ def spectrum(x: Matrix) -> Spectrum:
     return Spectrum(scale * values, "svd", len(short) * _EPS * scale * float(values[0]), scale)
 
 
-def product_spectrum(
-    left: tuple[Float[Array, "r r"], float], right: tuple[Float[Array, "r r"], float], product: Callable[[], Product]
-) -> Spectrum:
+def product_spectrum(left: Gram, right: Gram, product: Callable[[], Product]) -> Spectrum:
     """The spectrum of a product whose Grams `gram(left)` and `gram(right.T)` are known, as where heads share a key.
 
     `product` is called for the factors only where Grams do not do.

@@ -16,7 +16,8 @@ from jaxtyping import Float, Shaped
 
 from iclab.numerics import increasing_grid, require, whole_number
 from iclab.spectra.factors import Array, Matrix, Product, float64, gram, matrix, triangle
-from iclab.spectra.ranks import gap, numerical_rank, reaches_rank
+from iclab.spectra.ranks import gap
+from iclab.spectra.rounding import numerical_rank, reaches_rank
 
 Side = Literal["left", "right"]
 _STEEP = 1e-3  # singular vectors by way of a Gram keep eps/1e-6 of their orthogonality down to this value
