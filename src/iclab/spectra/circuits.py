@@ -16,7 +16,7 @@ from jaxtyping import Float, Shaped
 from iclab.numerics import require
 from iclab.spectra.factors import Array, Product, float64, gram
 from iclab.spectra.heads import Layers, group_size, key_head, layer_of, pairs_and_rest, turned
-from iclab.spectra.rounding import factor_rank, product_rank
+from iclab.spectra.rounding import product_rank
 from iclab.spectra.spectrum import Gram, Spectrum, leading_spectrum, product_spectrum, spectrum
 from iclab.spectra.weights import AttentionWeights, Rotary
 
@@ -143,39 +143,20 @@ def head_spectra(weights: Layers, layer: int, *, fold: bool = False) -> Iterator
     group = group_size(one)
     for kv in range(len(one.key)):
         first = kv * group
-        key = _measured(query_key(weights, layer, first, fold=fold).T)
-        value = _measured(output_value(weights, layer, first, fold=fold).T)
+        key = gram(query_key(weights, layer, first, fold=fold).right.T)
+        value = gram(output_value(weights, layer, first, fold=fold).right.T)
         for head in range(first, first + group):
             circuit = query_key(weights, layer, head, fold=fold)
             written = output_value(weights, layer, head, fold=fold)
-            query, output = _measured(circuit), _measured(written)
-            scores = product_spectrum(query.gram, key.gram, partial(_same, circuit))
-            moved = product_spectrum(output.gram, value.gram, partial(_same, written))
+            query, output = gram(circuit.left), gram(written.left)
+            scores = product_spectrum(query, key, partial(_same, circuit))
+            moved = product_spectrum(output, value, partial(_same, written))
             averaged = None
             if one.rotary is not None:
                 alone = partial(averaged_query_key, weights, layer, head, fold=fold)
-                averaged = product_spectrum(_averaged(one.rotary, query.gram), key.gram, alone)
-            yield HeadSpectra(
-                head,
-                scores,
-                averaged,
-                moved,
-                product_rank(scores, circuit.shape, query.rank, key.rank),
-                product_rank(moved, written.shape, output.rank, value.rank),
-            )
-
-
-@dataclass(frozen=True)
-class _Factor:
-    gram: Gram
-    rank: int
-
-
-def _measured(product: Product) -> _Factor:
-    """The Gram and the numerical rank of the left factor."""
-    small = gram(product.left)
-    stored = product.left.dtype if product.stored is None else product.stored[0]
-    return _Factor(small, factor_rank(product.left, small, stored))
+                averaged = product_spectrum(_averaged(one.rotary, query), key, alone)
+            ranks = product_rank(scores, circuit, query, key), product_rank(moved, written, output, value)
+            yield HeadSpectra(head, scores, averaged, moved, *ranks)
 
 
 def _averaged(rotary: Rotary, query: Gram) -> Gram:

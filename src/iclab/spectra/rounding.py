@@ -25,9 +25,7 @@ def numerical_rank(x: Ranked, *, shape: tuple[int, int] | None = None, stored: D
     """
     if isinstance(x, Product):
         left, right = gram(x.left), gram(x.right.T, origin=x.right)
-        one, two = x.stored or (x.left.dtype, x.right.dtype)
-        whole = product_spectrum(left, right, lambda: x)
-        return product_rank(whole, x.shape, factor_rank(x.left, left, one), factor_rank(x.right.T, right, two))
+        return product_rank(product_spectrum(left, right, lambda: x), x, left, right)
     floor = 0.0
     if not isinstance(x, Spectrum) and np.ndim(x) != 1:
         array = matrix("x", x)
@@ -42,13 +40,32 @@ def numerical_rank(x: Ranked, *, shape: tuple[int, int] | None = None, stored: D
     return int(np.sum(values > max(tolerance(values, shape, stored), floor)))
 
 
-def product_rank(whole: Spectrum, shape: tuple[int, int], left: int, right: int) -> int:
-    """The numerical rank of a product, from its spectrum and the ranks of its factors.
+def product_rank(whole: Spectrum, product: Product, left: Gram, right: Gram) -> int:
+    """The numerical rank of a product whose spectrum, and whose Grams `gram(left)` and `gram(right.T)`, are known.
+
+    Where all values stand above `factor_noise` the factors need not be counted.
 
     Source: derived in docs/derivations/spectra.
     """
-    own = int(np.sum(whole.values > max(shape) * _EPS * whole.values[0]))
-    return min(own, left, right)
+    own = int(np.sum(whole.values > max(product.shape) * _EPS * whole.values[0]))
+    if own == 0 or whole.values[own - 1] > factor_noise(product, left[1], right[1]):
+        return own
+    one, two = _types(product)
+    return min(own, factor_rank(product.left, left, one), factor_rank(product.right.T, right, two))
+
+
+def factor_noise(product: Product, left: float, right: float) -> float:
+    """A size such that both factors, of these Frobenius norms, reach the rank k if value k of the product exceeds it.
+
+    σ_k(A B) <= ‖A‖ σ_k(B) and σ_k(A) ‖B‖: the rounding of each factor times the norm of the other.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    one, two = _types(product)
+    return max(
+        left * _rounding(right, right, product.right.shape, two),
+        right * _rounding(left, left, product.left.shape, one),
+    )
 
 
 def factor_rank(factor: Shaped[Array, "m r"], small: Gram, stored: DTypeLike) -> int:
@@ -84,9 +101,11 @@ def reaches_rank(x: Matrix, values: Float[Array, "value"], k: int) -> bool:
     if not isinstance(x, Product):
         return bool(values[k - 1] > tolerance(values, x.shape, x.dtype))
     left, right = (float(np.linalg.norm(float64(factor))) for factor in x)
-    one, two = x.stored or (x.left.dtype, x.right.dtype)
-    noise = max(left * _rounding(right, right, x.right.shape, two), right * _rounding(left, left, x.left.shape, one))
-    return bool(values[k - 1] > noise) or numerical_rank(x) >= k
+    return bool(values[k - 1] > factor_noise(x, left, right)) or numerical_rank(x) >= k
+
+
+def _types(product: Product) -> tuple[DTypeLike, DTypeLike]:
+    return product.stored or (product.left.dtype, product.right.dtype)
 
 
 def _rounding(frobenius: float, largest: float, shape: tuple[int, ...], stored: DTypeLike) -> float:
