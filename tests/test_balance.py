@@ -126,7 +126,7 @@ def test_laws_that_do_not_hold_are_broken() -> None:
         assert np.min(imbalance(*wrong).query_key) > 0.1
     end = trained(start(query_key_norm=ACROSS), 0.005)
     wrong = [balance(replace(one, query_key_norm=BY_HEAD)) for one in (start(), end)]
-    assert np.max(imbalance(*wrong).query_key) > 0.02
+    assert np.max(imbalance(*wrong).query_key) > 0.1
 
 
 def test_nothing_is_kept_between_rotated_and_other_rows() -> None:
