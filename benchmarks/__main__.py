@@ -6,7 +6,17 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("descent", "abrupt_drop", "low_rank", "flow", "plateaus", "generalization", "pretraining", "start_up")
+NAMES = (
+    "descent",
+    "abrupt_drop",
+    "low_rank",
+    "flow",
+    "plateaus",
+    "generalization",
+    "pretraining",
+    "spectra",
+    "start_up",
+)
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")} | {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 }

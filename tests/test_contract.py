@@ -42,13 +42,13 @@ def theory_functions() -> dict[str, object]:
 
 
 def named(path: str) -> object:
-    """What a row calls `theory.module.name`; AttributeError where there is no such thing."""
-    module, name = path.split(".")
-    return getattr(importlib.import_module(f"iclab.theory.{module}"), name)
+    """What a row calls `room.module.name`; AttributeError where there is no such thing."""
+    module, name = path.rsplit(".", 1)
+    return getattr(importlib.import_module(f"iclab.{module}"), name)
 
 
 def functions_of(row: dict[str, str]) -> list[str]:
-    return re.findall(r"`theory\.([\w.]+)`", row["function"])
+    return re.findall(r"`((?:theory|spectra)\.[\w.]+)`", row["function"])
 
 
 def named_study(study: Study) -> object:

@@ -1,0 +1,195 @@
+"""The circuits of attention heads, kept as two factors: what a head attends to and what it writes.
+
+Query-key: M = W_Qᵀ W_K, the score of two inputs at offset 0. Output-value: M = W_O W_V, what the head adds to the
+stream for what it reads. Both stay the same when W_Q → A W_Q, W_K → A⁻ᵀ W_K, so they are measured rather than the
+factors. A query head reads the key and value head of its group.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from iclab.numerics import require
+from iclab.spectra.factors import Array, Product, float64, gram
+from iclab.spectra.heads import Layers, group_size, key_head, layer_of, pairs_and_rest, turned
+from iclab.spectra.rounding import product_rank
+from iclab.spectra.spectrum import Gram, Spectrum, leading_spectrum, product_spectrum, spectrum
+from iclab.spectra.weights import AttentionWeights, Rotary
+
+__all__ = [
+    "HeadSpectra", "averaged_query_key", "head_spectra", "leading_spectrum", "output_value", "query_key",
+    "query_key_at", "singular_values", "spectrum",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HeadSpectra:
+    """Spectra of one query head, and the numerical ranks of its two circuits."""
+
+    head: int
+    query_key: Spectrum
+    averaged_query_key: Spectrum | None  # key side; None where no position turns queries and keys
+    output_value: Spectrum
+    query_key_rank: int
+    output_value_rank: int
+
+
+def singular_values(left: Shaped[Array, "m r"], right: Shaped[Array, "r n"]) -> Float[Array, "value"]:
+    """Singular values of left @ right, largest first, without multiplying out.
+
+    `spectrum(Product(left, right))` also says by which route they came and how small a value is noise.
+
+    Raises ValueError for shapes that do not multiply, and for entries that are not finite.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    return spectrum(Product(np.asarray(left), np.asarray(right))).values
+
+
+def query_key(weights: Layers, layer: int, head: int, *, fold: bool = False) -> Product:
+    """W_Qᵀ W_K of a query head and the key head it reads: the circuit at offset 0, width × width.
+
+    Of the stored weights; `fold` takes the gain of the input norm in on both sides, and takes the mean out where that
+    norm does. Biases are left out. A norm on queries and keys, and a rotation by position, stand between the
+    factors and are not in them: `notes` say so.
+
+    Raises ValueError for a layer or head that is not there, heads that do not divide evenly, and `fold` without an
+    input norm.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    one = layer_of(weights, layer)
+    key = key_head(one, head)
+    notes = _notes(one) + (("input norm folded in",) if fold else ())
+    query, key = one.query[head], one.key[key]
+    stored = (query.dtype, key.dtype)
+    if fold:
+        query, key = _folded(one, query), _folded(one, key)
+    return Product(query.T, key, stored, notes)
+
+
+def query_key_at(weights: Layers, layer: int, head: int, *, offset: float, fold: bool = False) -> Product:
+    """W_Qᵀ R(offset) W_K, the circuit between a query and the key `offset` positions after it.
+
+    Raises ValueError as `query_key` does, and where there is no rotation or its frequencies are not known.
+
+    Source: su2024roformer, eq. 16; derived in docs/derivations/spectra.
+    """
+    still = query_key(weights, layer, head, fold=fold)
+    key = turned(layer_of(weights, layer).rotary, float64(still.right), offset)
+    notes = (*(note for note in still.notes if note != _STILL), f"offset {offset:g}")
+    return Product(still.left, key, still.stored, notes)
+
+
+def averaged_query_key(
+    weights: Layers, layer: int, head: int, *, side: Literal["key", "query"] = "key", fold: bool = False
+) -> Product:
+    """D W_K with DᵀD the mean of R(φ)ᵀ W_Q W_Qᵀ R(φ) over independent uniform phases: the long-offset limit.
+
+    Its squared singular values are those of the second moment of the circuit on the side of the key; side="query"
+    swaps the two. D is diagonal on rotary pairs, |W_Q,f|_F/√2 each, and a root of W_Q,0 W_Q,0ᵀ on the rows that are
+    not turned; between them nothing is left.
+
+    Raises ValueError as `query_key` does, for another side and for a layer without rotation.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    require(side in ("key", "query"), f"side must be 'key' or 'query'; got {side!r}.")
+    rotary = layer_of(weights, layer).rotary
+    require(rotary is not None, "weights must have a rotary embedding; got none. Use query_key: it has no offset.")
+    still = query_key(weights, layer, head, fold=fold)
+    other, read = (still.left.T, still.right) if side == "key" else (still.right, still.left.T)
+    other = float64(other)
+    first, second, rest = pairs_and_rest(rotary, len(other))
+    size = np.sqrt(0.5 * (np.sum(other[first] ** 2, axis=1) + np.sum(other[second] ** 2, axis=1)))
+    root = np.zeros((len(other), len(other)))
+    root[first, first], root[second, second] = size, size
+    if rest.size:
+        block = np.linalg.qr(other[rest].T, mode="r")
+        root[rest[: len(block), None], rest] = block
+    notes = (*(note for note in still.notes if note != _STILL), f"averaged over offsets, {side} side")
+    return Product(root, read, (still if side == "key" else still.T).stored, notes)
+
+
+def output_value(weights: Layers, layer: int, head: int, *, fold: bool = False) -> Product:
+    """W_O W_V of a query head and the value head it reads, width out × width. Biases are left out.
+
+    `fold` takes the gain of the input norm in on the side that reads.
+
+    Raises ValueError as `query_key` does.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    one = layer_of(weights, layer)
+    value = one.value[key_head(one, head)]
+    output = one.output[head]
+    stored = (output.dtype, value.dtype)
+    notes = ("input norm folded in",) if fold else ()
+    return Product(output, _folded(one, value) if fold else value, stored, notes)
+
+
+def head_spectra(weights: Layers, layer: int, *, fold: bool = False) -> Iterator[HeadSpectra]:
+    """Spectra of all query heads of a layer, with the Gram of each key and value head taken once for its group.
+
+    Holds one head of each kind in float64 at a time. Raises ValueError as `query_key` does, once it gets there.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    one = layer_of(weights, layer)
+    group = group_size(one)
+    for kv in range(len(one.key)):
+        first = kv * group
+        key = gram(query_key(weights, layer, first, fold=fold).right.T)
+        value = gram(output_value(weights, layer, first, fold=fold).right.T)
+        for head in range(first, first + group):
+            circuit = query_key(weights, layer, head, fold=fold)
+            written = output_value(weights, layer, head, fold=fold)
+            query, output = gram(circuit.left), gram(written.left)
+            scores = product_spectrum(query, key, partial(_same, circuit))
+            moved = product_spectrum(output, value, partial(_same, written))
+            averaged = None
+            if one.rotary is not None:
+                alone = partial(averaged_query_key, weights, layer, head, fold=fold)
+                averaged = product_spectrum(_averaged(one.rotary, query), key, alone)
+            ranks = product_rank(scores, circuit, query, key), product_rank(moved, written, output, value)
+            yield HeadSpectra(head, scores, averaged, moved, *ranks)
+
+
+def _averaged(rotary: Rotary, query: Gram) -> Gram:
+    """The Gram DᵀD of the averaged circuit from that of the queries; both have trace 1."""
+    small, scale = query
+    first, second, rest = pairs_and_rest(rotary, len(small))
+    mean = np.zeros_like(small)
+    mean[first, first] = mean[second, second] = 0.5 * (small[first, first] + small[second, second])
+    mean[rest[:, None], rest] = small[rest[:, None], rest]
+    return mean, scale
+
+
+def _same(product: Product) -> Product:
+    return product
+
+
+_STILL = "at offset 0: positions turn queries and keys"
+
+
+def _notes(weights: AttentionWeights) -> tuple[str, ...]:
+    said = {
+        _STILL: weights.rotary is not None,
+        "a norm on queries and keys stands between the factors and is not in them": weights.query_key_norm
+        is not None,
+        "biases left out": weights.query_bias is not None or weights.key_bias is not None,
+    }
+    return tuple(note for note, holds in said.items() if holds)
+
+
+def _folded(weights: AttentionWeights, rows: Shaped[Array, "dim width"]) -> Float[Array, "dim width"]:
+    """Rows that read the norm's input up to its length: rows diag(gain) (I − 11ᵀ/n), the last for a centered norm."""
+    norm = weights.input_norm
+    if norm is None:
+        raise ValueError("weights must have an input norm to fold; got none. Leave fold out.")
+    gained = float64(rows) * float64(norm.gain)
+    return gained - np.mean(gained, axis=1, keepdims=True) if norm.centered else gained

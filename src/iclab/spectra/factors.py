@@ -1,0 +1,148 @@
+"""Matrices as they come: an array in its stored precision, or a product kept as its two factors."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+from jaxtyping import Float, Shaped
+from numpy.typing import DTypeLike
+
+from iclab.numerics import require
+
+Array = np.ndarray
+SLICE = 2**26  # bytes of float64 that are held at a time
+_TALL, _SMALL = 2.0**400, 2.0**-400  # a Gram outside of these is taken again of a rescaled matrix
+
+
+@dataclass(frozen=True)
+class Product:
+    """left @ right, never multiplied out: the query-key or output-value circuit of a head.
+
+    `stored` holds the precision in which each factor was stored, by default that of the arrays. `notes` say what
+    the product leaves out or takes in. Unpacks as `left, right = product`.
+    """
+
+    left: Shaped[Array, "m r"]
+    right: Shaped[Array, "r n"]
+    stored: tuple[DTypeLike, DTypeLike] | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        left, right = np.shape(self.left), np.shape(self.right)
+        require(
+            len(left) == len(right) == 2 and left[1] == right[0] and 0 not in left + right,
+            f"left and right must be non-empty matrices that can be multiplied; got shapes {left} and {right}.",
+        )
+
+    def __iter__(self) -> Iterator[Shaped[Array, "_ _"]]:
+        yield self.left
+        yield self.right
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of left @ right."""
+        return self.left.shape[0], self.right.shape[1]
+
+    @property
+    def precisions(self) -> tuple[float, float]:
+        """Spacing of numbers near 1 in which left and right were stored."""
+        left, right = self.stored or (self.left.dtype, self.right.dtype)
+        return precision(left), precision(right)
+
+    @property
+    def T(self) -> "Product":
+        """The transposed product."""
+        stored = None if self.stored is None else (self.stored[1], self.stored[0])
+        return Product(self.right.T, self.left.T, stored, self.notes)
+
+
+Matrix = Shaped[Array, "m n"] | Product
+
+
+def precision(dtype: DTypeLike) -> float:
+    """Spacing of the numbers near 1 of a type: 2^-52, 2^-23, 2^-10, 2^-7, 2^-3 for f64, f32, f16, bf16, e4m3.
+
+    Raises ValueError for types that are no floats: codes of a quantised matrix have no spectrum.
+    """
+    kind = np.dtype(dtype)
+    try:
+        found = ml_dtypes.finfo(kind)
+    except (TypeError, ValueError):
+        found = None
+    if found is None or kind.kind == "c":
+        raise ValueError(
+            f"x must hold real floating-point numbers; got {kind}. Packed integer codes have no spectrum of their "
+            "own: dequantise them first."
+        )
+    return float(found.eps)
+
+
+def matrix(name: str, x: Shaped[Array, "m n"]) -> Shaped[Array, "m n"]:
+    """x as a non-empty matrix of floats in its own precision. Raises ValueError, which calls it `name`, otherwise."""
+    array = np.asarray(x)
+    require(array.ndim == 2 and array.size > 0, f"{name} must be a non-empty matrix; got shape {array.shape}.")
+    if array.dtype in (np.int64, np.uint64):
+        array = array.astype(np.float64)  # whole numbers written by hand; packed codes are narrower
+    precision(array.dtype)
+    return array
+
+
+def float64(x: Shaped[Array, "*n"]) -> Float[Array, "*n"]:
+    """x in float64. Raises ValueError with the number and the place of entries that are not finite."""
+    array = np.asarray(x, dtype=np.float64)
+    require_finite(array)
+    return array
+
+
+def require_finite(array: Shaped[Array, "*n"]) -> None:
+    """Raise ValueError with the number and the first place of entries that are not finite, if there are any."""
+    finite = np.isfinite(array)
+    if not finite.all():
+        first = tuple(int(i) for i in np.argwhere(~finite)[0])
+        count = int(np.sum(~finite))
+        raise ValueError(
+            f"x must be finite; got {count} NaN or infinite entries of {array.size}, the first at {first}. "
+            "Leave this matrix out and look for what broke it."
+        )
+
+
+def triangle(x: Float[Array, "m n"]) -> Float[Array, "_ n"]:
+    """R of x = Q R, of at most n rows."""
+    return np.asarray(np.linalg.qr(x, mode="r"))
+
+
+def gram(
+    factor: Shaped[Array, "m r"], *, origin: Shaped[Array, "_ _"] | None = None
+) -> tuple[Float[Array, "r r"], float]:
+    """G and c with factorᵀ factor = c² G, tr G = 1; c = 0 for a factor of zeros.
+
+    In float64, by slices of at most 64 MiB. Raises ValueError for entries that are not finite, with their place in
+    `origin`, the matrix that the factor may be the transpose of.
+    """
+    total, scale = _sum_of_grams(factor, 1.0), 1.0
+    trace = float(np.trace(total))
+    if not _SMALL < trace < _TALL:
+        require_finite(factor if origin is None else origin)
+        largest = max(float(np.max(np.abs(part))) for part in slices(factor))
+        if largest == 0:
+            return total, 0.0
+        total, scale = _sum_of_grams(factor, largest), largest
+        trace = float(np.trace(total))
+    return total / trace, scale * float(np.sqrt(trace))
+
+
+def _sum_of_grams(factor: Shaped[Array, "m r"], unit: float) -> Float[Array, "r r"]:
+    total = np.zeros((factor.shape[1], factor.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for part in slices(factor):
+            rows = part if unit == 1.0 else part / unit
+            total += rows.T @ rows
+    return total
+
+
+def slices(factor: Shaped[Array, "m r"]) -> Iterator[Float[Array, "_ r"]]:
+    """The rows in float64, as many at a time as 64 MiB hold."""
+    rows = max(1, SLICE // (8 * factor.shape[1]))
+    for start in range(0, len(factor), rows):
+        yield np.asarray(factor[start : start + rows], dtype=np.float64)

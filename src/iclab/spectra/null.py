@@ -1,0 +1,167 @@
+"""What each measure reads on random numbers: its level and spread for Gaussian matrices and products of Gaussians.
+
+A rank means little by itself: a Gaussian matrix has one too. Draws are of singular values alone, through bidiagonal
+and triangular factors of independent chi variables that have the same law as those of the full matrix. They come
+from a fixed stream for each shape, so the same question has the same answer, and are kept for the process.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float
+
+from iclab.numerics import positive, require, whole_number
+from iclab.spectra import ranks
+from iclab.spectra.factors import Array
+
+Shape = tuple[int, int] | tuple[int, int, int]
+Measure = str | Callable[[Float[Array, "value"]], float]
+_STREAM, _PROCRUSTES_DRAWS = 20250417, 64
+
+
+def level(shape: Shape, measure: Measure) -> tuple[float, float]:
+    """Mean and standard deviation of a measure over Gaussian matrices m × n, or products m × r by r × n.
+
+    `measure` is a function of singular values, such as `measures.stable_rank` or a partial of one with its settings,
+    or the name of a rank: effective_rank, energy_effective_rank, marginal_effective_rank (one value dropped),
+    stable_rank, participation_ratio, nuclear_rank, energy_rank (nine tenths of the energy), numerical_rank.
+    The variance of the entries does not matter. From 256 draws for up to 128 values, fewer for more, down to 16,
+    where the spread is small itself: the mean is good to its spread over the square root of that number.
+
+    Raises ValueError for other shapes and names.
+
+    Source: dumitriu2002matrix, beta-Laguerre model at beta 1; products derived in docs/derivations/spectra.
+    """
+    sizes = tuple(sorted(_sizes(shape)))  # the law does not depend on their order
+    if isinstance(measure, str):
+        return _named_level(sizes, measure)
+    found = np.array([measure(values) for values in _draws(sizes)], dtype=float)
+    return float(np.mean(found)), float(np.std(found, ddof=1))
+
+
+def overlap_level(size: int, k: int) -> tuple[float, float]:
+    """Mean and standard deviation of the overlap of two random k-dimensional subspaces of a space of `size`.
+
+    Raises ValueError for k outside 1 .. size.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    size, k = whole_number("size", size), whole_number("k", k)
+    require(k <= size, f"k must be at most the size {size}; got {k}.")
+    return k / size, _projected_spread(size, k, 1 / k)
+
+
+def distance_level(size: int, rank: int, *, participation: float) -> tuple[float, float]:
+    """Level and spread of the subspace distance of a given reference from a random row space of `rank` in `size`.
+
+    sqrt(1 − rank/size), and what the share of a reference of this participation ratio inside such a space varies.
+    To leading order in the spread.
+
+    Raises ValueError for a rank outside 1 .. size − 1 and for a participation ratio outside 1 .. size.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    size, rank = whole_number("size", size), whole_number("rank", rank)
+    require(rank < size, f"rank must be below the size {size}; got {rank}.")
+    require(1 <= participation <= size, f"participation must be between 1 and {size}; got {participation!r}.")
+    mean = float(np.sqrt(1 - rank / size))
+    return mean, _projected_spread(size, rank, 1 / participation) / (2 * mean)
+
+
+def procrustes_level(
+    reference: Float[Array, "value"], shape: Shape, *, norm_ratio: float = 1.0
+) -> tuple[float, float]:
+    """Level and spread of the Procrustes distance to a reference from random matrices or products of this shape.
+
+    `reference` are its singular values; `norm_ratio` is ‖random‖_F / ‖reference‖_F. For side="right", with the shape
+    of what is rotated; for side="left" give the shape reversed. From 64 draws of the parts of the random matrix
+    inside and outside the row space of the reference.
+
+    Raises ValueError for values that are negative or all zero, a ratio that is not positive, and more values than n.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    values = ranks.singular_values(np.asarray(reference, dtype=float))
+    sizes = _sizes(shape)
+    outside = sizes[-1] - len(values)
+    require(values[0] > 0 and outside >= 0, f"reference must hold 1 to {sizes[-1]} values, not all zero.")
+    positive("norm_ratio", norm_ratio)
+    share, found = values / np.linalg.norm(values), []
+    rng = np.random.default_rng((_STREAM, *sizes))
+    for _ in range(_PROCRUSTES_DRAWS):
+        inside, size = _parts(rng, sizes, len(values), outside)
+        along = np.sum(np.linalg.svd(share[:, None] * inside.T, compute_uv=False)) / size
+        found.append(np.sqrt(max(1 + norm_ratio**2 - 2 * norm_ratio * along, 0.0)))
+    return float(np.mean(found)), float(np.std(found, ddof=1))
+
+
+def _parts(
+    rng: np.random.Generator, sizes: tuple[int, ...], inside: int, outside: int
+) -> tuple[Float[Array, "row inside"], float]:
+    """A random matrix or product on given columns, up to a rotation of its rows, and the norm of all of it."""
+    if len(sizes) == 2:
+        rows = rng.standard_normal((sizes[0], inside))
+        rest = rng.chisquare(sizes[0] * outside) if outside else 0.0
+        return rows, float(np.sqrt(np.sum(rows**2) + rest))
+    many, inner = sizes[:2]
+    first = _triangular(rng, many, inner) if many >= inner else rng.standard_normal((many, inner))
+    rows = first @ rng.standard_normal((inner, inside))
+    rest = _triangular(rng, outside, inner).T if outside >= inner else rng.standard_normal((inner, outside))
+    return rows, float(np.sqrt(np.sum(rows**2) + np.sum((first @ rest) ** 2)))
+
+
+def _projected_spread(size: int, rank: int, purity: float) -> float:
+    """Standard deviation of tr(P S), P onto a random space of `rank`, S of trace 1 and tr S² = purity."""
+    if size == 1:
+        return 0.0
+    variance = 2 * rank * (1 - rank / size) * max(purity - 1 / size, 0.0) / ((size - 1) * (size + 2))
+    return float(np.sqrt(variance))
+
+
+@lru_cache(maxsize=4096)
+def _named_level(sizes: tuple[int, ...], measure: str) -> tuple[float, float]:
+    if measure == "numerical_rank":
+        return float(min(sizes)), 0.0  # full with probability 1
+    table = ranks.rank_measures(_draws(sizes))
+    require(measure in table, f"measure must be one of {', '.join(table)}, numerical_rank; got {measure!r}.")
+    return float(np.mean(table[measure])), float(np.std(table[measure], ddof=1))
+
+
+def _sizes(shape: Shape) -> tuple[int, ...]:
+    sizes = tuple(whole_number("every size of shape", size) for size in shape)
+    require(len(sizes) in (2, 3), f"shape must be (m, n) or (m, r, n); got {shape!r}.")
+    return sizes
+
+
+@lru_cache(maxsize=64)
+def _draws(sizes: tuple[int, ...]) -> Float[Array, "draw value"]:
+    """Singular values of random matrices or products whose sizes are given from the smallest."""
+    count = int(np.clip(256 * (128 / sizes[0]) ** 2, 16, 256))
+    rng = np.random.default_rng((_STREAM, *sizes))
+    values = np.stack([_matrix(rng, *sizes) if len(sizes) == 2 else _product(rng, *sizes) for _ in range(count)])
+    values.flags.writeable = False
+    return values
+
+
+def _matrix(rng: np.random.Generator, few: int, many: int) -> Float[Array, "few"]:
+    """Singular values of a few × many Gaussian, from its bidiagonal form B by the tridiagonal BᵀB."""
+    diagonal = np.sqrt(rng.chisquare(np.arange(many, many - few, -1)))
+    above = np.sqrt(rng.chisquare(np.arange(few - 1, 0, -1)))
+    main = diagonal**2
+    main[1:] += above**2
+    squares = scipy.linalg.eigvalsh_tridiagonal(main, diagonal[:-1] * above)
+    return np.sqrt(np.maximum(squares[::-1], 0.0))
+
+
+def _product(rng: np.random.Generator, inner: int, first: int, second: int) -> Float[Array, "inner"]:
+    """Singular values of first × inner by inner × second Gaussians, from their triangular factors."""
+    core = _triangular(rng, first, inner) @ _triangular(rng, second, inner).T
+    return np.linalg.svd(core, compute_uv=False)
+
+
+def _triangular(rng: np.random.Generator, rows: int, columns: int) -> Float[Array, "columns columns"]:
+    factor = np.triu(rng.standard_normal((columns, columns)), 1)
+    factor[np.diag_indices(columns)] = np.sqrt(rng.chisquare(np.arange(rows, rows - columns, -1)))
+    return factor

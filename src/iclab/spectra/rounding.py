@@ -1,0 +1,113 @@
+"""How many directions of a matrix stand above the rounding of the numbers it was stored in."""
+
+import numpy as np
+from jaxtyping import Float, Shaped
+from numpy.typing import DTypeLike
+
+from iclab.spectra.factors import Array, Matrix, Product, float64, gram, matrix, precision
+from iclab.spectra.ranks import Ranked, relative, singular_values
+from iclab.spectra.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum
+
+_EPS = float(np.finfo(float).eps)
+_SEEN = 4 * np.sqrt(_EPS)  # relative size from which on values of a Gram are no noise
+
+
+def numerical_rank(x: Ranked, *, shape: tuple[int, int] | None = None, stored: DTypeLike | None = None) -> int:
+    """How many singular values stand above the rounding of the type the matrix was stored in.
+
+    Counts σ > max(½ ε ‖x‖_F (1/√m + 1/√n), max(m, n) 2^-52 σ_max), ε the spacing near 1 of `stored`, by default
+    of the dtype of x. For a product it is counted on each factor first, and is the least of those and of the
+    product's own count in float64. Singular values need `shape` and `stored`.
+
+    Raises ValueError where shape or stored is wanted, and for types that are no floats.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    if isinstance(x, Product):
+        left, right = gram(x.left), gram(x.right.T, origin=x.right)
+        return product_rank(product_spectrum(left, right, lambda: x), x, left, right)
+    floor = 0.0
+    if not isinstance(x, Spectrum) and np.ndim(x) != 1:
+        array = matrix("x", x)
+        shape, stored, x = array.shape, array.dtype if stored is None else stored, spectrum(array)
+        floor = x.floor
+    if shape is None or stored is None:
+        raise ValueError(
+            "shape and stored must come with singular values: the rule depends on both. Give the (rows, columns) "
+            "and the dtype the matrix was stored in."
+        )
+    values = singular_values(x)
+    return int(np.sum(values > max(tolerance(values, shape, stored), floor)))
+
+
+def product_rank(whole: Spectrum, product: Product, left: Gram, right: Gram) -> int:
+    """The numerical rank of a product whose spectrum, and whose Grams `gram(left)` and `gram(right.T)`, are known.
+
+    Where all values stand above `factor_noise` the factors need not be counted.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    own = int(np.sum(whole.values > max(product.shape) * _EPS * whole.values[0]))
+    if own == 0 or whole.values[own - 1] > factor_noise(product, left[1], right[1]):
+        return own
+    one, two = _types(product)
+    return min(own, factor_rank(product.left, left, one), factor_rank(product.right.T, right, two))
+
+
+def factor_noise(product: Product, left: float, right: float) -> float:
+    """A size such that both factors, of these Frobenius norms, reach the rank k if value k of the product exceeds it.
+
+    σ_k(A B) <= ‖A‖ σ_k(B) and σ_k(A) ‖B‖: the rounding of each factor times the norm of the other.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    one, two = _types(product)
+    return max(
+        left * _rounding(right, right, product.right.shape, two),
+        right * _rounding(left, left, product.left.shape, one),
+    )
+
+
+def factor_rank(factor: Shaped[Array, "m r"], small: Gram, stored: DTypeLike) -> int:
+    """The numerical rank of a factor whose Gram is known, from the Gram where that can tell.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    values = np.sqrt(np.maximum(np.linalg.eigvalsh(small[0])[::-1], 0.0))
+    limit = tolerance(values, factor.shape, stored)
+    if limit > _SEEN * values[0] or values[-1] * CONDITION >= values[0]:
+        return int(np.sum(values > limit))
+    return numerical_rank(factor, stored=stored)
+
+
+def tolerance(values: Float[Array, "value"], shape: tuple[int, ...], stored: DTypeLike) -> float:
+    """The size up to which singular values of a matrix of this shape and stored type may be rounding noise.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    largest = float(values[0])
+    return _rounding(largest * float(np.linalg.norm(relative(values))), largest, shape, stored)
+
+
+def reaches_rank(x: Matrix, values: Float[Array, "value"], k: int) -> bool:
+    """Whether the numerical rank is at least k, given the singular values; for a product mostly without its factors'.
+
+    A value of the product above |left| times the rounding of right, and the other way round, shows that both reach k.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    if k > len(values) or values[k - 1] == 0:
+        return False
+    if not isinstance(x, Product):
+        return bool(values[k - 1] > tolerance(values, x.shape, x.dtype))
+    left, right = (float(np.linalg.norm(float64(factor))) for factor in x)
+    return bool(values[k - 1] > factor_noise(x, left, right)) or numerical_rank(x) >= k
+
+
+def _types(product: Product) -> tuple[DTypeLike, DTypeLike]:
+    return product.stored or (product.left.dtype, product.right.dtype)
+
+
+def _rounding(frobenius: float, largest: float, shape: tuple[int, ...], stored: DTypeLike) -> float:
+    spread = 0.5 * sum(1 / np.sqrt(size) for size in shape)
+    return float(max(precision(stored) * frobenius * spread, max(shape) * _EPS * largest))

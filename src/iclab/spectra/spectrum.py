@@ -1,0 +1,136 @@
+"""Singular values by the cheapest route that keeps them: small Grams where they are well conditioned, else QR."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from iclab.numerics import require, whole_number
+from iclab.spectra.factors import (
+    SLICE,
+    Array,
+    Matrix,
+    Product,
+    float64,
+    gram,
+    matrix,
+    require_finite,
+    slices,
+    triangle,
+)
+
+CONDITION = 1e6  # beyond it a Gram would cost the smallest value more than 4 of its digits
+Gram = tuple[Float[Array, "r r"], float]  # of trace 1, and the norm of the matrix
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Singular values, largest first, how they were found, and the size below which they are rounding noise.
+
+    `frobenius` is the norm of the whole matrix, also where only the leading values are known.
+    """
+
+    values: Float[Array, "value"]
+    route: Literal["gram", "qr", "svd", "randomized"]
+    floor: float
+    frobenius: float
+
+
+def spectrum(x: Matrix) -> Spectrum:
+    """All singular values of a matrix, or of a product from its factors.
+
+    A product takes two small Grams, a Cholesky factor and one symmetric eigenproblem of the inner size; a matrix
+    the Gram of its short side. Where Cholesky fails, or the smallest value is less than 1e-6 of the largest it could
+    be, a product goes by QR of both factors and a matrix by its own decomposition: the route says so. A matrix
+    of more than 64 MiB in float64 stays with its Gram, and values under the floor, 1.5e-8 of the largest, are noise.
+
+    Raises ValueError for entries that are not finite, for types that are no floats and for empty matrices.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    if isinstance(x, Product):
+        for name, factor in (("left", x.left), ("right", x.right)):
+            matrix(name, factor)
+        return product_spectrum(gram(x.left), gram(x.right.T, origin=x.right), lambda: x)
+    array = matrix("x", x)
+    short = array if array.shape[0] >= array.shape[1] else array.T
+    small, scale = gram(short, origin=array)
+    values = np.sqrt(np.maximum(np.linalg.eigvalsh(small)[::-1], 0.0))
+    if values[-1] * CONDITION >= values[0] or scale == 0 or short.size * 8 > SLICE:
+        return Spectrum(scale * values, "gram", np.sqrt(_EPS) * scale * float(values[0]), scale)
+    values = _svdvals(float64(short) / scale)
+    return Spectrum(scale * values, "svd", len(short) * _EPS * scale * float(values[0]), scale)
+
+
+def product_spectrum(left: Gram, right: Gram, product: Callable[[], Product]) -> Spectrum:
+    """The spectrum of a product whose Grams `gram(left)` and `gram(right.T)` are known, as where heads share a key.
+
+    `product` is called for the factors only where Grams do not do.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    (one, a), (two, b) = left, right
+    if a == 0 or b == 0:
+        factors = product()
+        return Spectrum(np.zeros(min(*factors.shape, len(one))), "gram", 0.0, 0.0)
+    bound = float(np.sqrt(np.linalg.norm(one, 1) * np.linalg.norm(two, 1)))  # of the largest value
+    frobenius = a * b * float(np.sqrt(max(np.sum(one * two), 0.0)))
+    core = _symmetric_core(one, two)
+    if core is not None:
+        values = np.sqrt(np.maximum(np.linalg.eigvalsh(core)[::-1], 0.0))
+        if values[-1] * CONDITION >= bound:
+            return Spectrum(a * b * values, "gram", np.sqrt(_EPS) * a * b * bound, frobenius)
+    factors = product()
+    first = triangle(float64(factors.left) / a)
+    second = triangle(float64(factors.right).T / b)
+    values = _svdvals(first @ second.T)
+    frobenius = a * b * float(np.linalg.norm(values))
+    return Spectrum(a * b * values, "qr", max(factors.shape) * _EPS * a * b * bound, frobenius)
+
+
+def leading_spectrum(x: Shaped[Array, "m n"], *, count: int, iterations: int = 2) -> Spectrum:
+    """The leading singular values of a large matrix, such as an embedding, by randomized subspace iteration.
+
+    From below, and sharp where the spectrum falls: the relative error of value k is of the order of
+    (σ_{count + 17}/σ_k)^(4 iterations + 2), for the sketch has 16 columns to spare.
+    The matrix is read in slices, twice an iteration and twice more; the sketch is always the same. `floor` is the
+    last value returned: what lies below has not been looked at.
+
+    Raises ValueError for a count outside 1 .. min(m, n), for entries that are not finite and for types that are no
+    floats.
+
+    Source: halko2011finding, algorithms 4.4 and 5.1.
+    """
+    array = matrix("x", x)
+    require_finite(array)
+    count = whole_number("count", count)
+    require(count <= min(array.shape), f"count must be at most {min(array.shape)}; got {count}.")
+    width = min(count + 16, min(array.shape))
+    sketch = np.random.default_rng(0).standard_normal((array.shape[1], width))
+    basis = np.linalg.qr(_times(array, sketch))[0]
+    for _ in range(whole_number("iterations", iterations, least=0)):
+        sketch = np.linalg.qr(_times(array.T, basis))[0]
+        basis = np.linalg.qr(_times(array, sketch))[0]
+    values = _svdvals(_times(array.T, basis))[:count]
+    size = float(np.sqrt(sum(float(np.sum(part**2)) for part in slices(array))))
+    return Spectrum(values, "randomized", float(values[-1]), size)
+
+
+def _symmetric_core(left: Float[Array, "r r"], right: Float[Array, "r r"]) -> Float[Array, "r r"] | None:
+    """Lᵀ right L with left = L Lᵀ, whose eigenvalues are the squared singular values; None where there is no L."""
+    try:
+        factor = np.linalg.cholesky(left)
+    except np.linalg.LinAlgError:
+        return None
+    return factor.T @ right @ factor
+
+
+def _svdvals(array: Float[Array, "m n"]) -> Float[Array, "value"]:
+    return np.linalg.svd(array, compute_uv=False)
+
+
+def _times(array: Shaped[Array, "m n"], vectors: Float[Array, "n k"]) -> Float[Array, "m k"]:
+    return np.concatenate([part @ vectors for part in slices(array)])
