@@ -1,0 +1,120 @@
+"""Series of checkpoints: from folders and files that other people's trainers wrote, or from a list in memory."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from iclab.numerics import require, whole_number
+from iclab.spectra.checkpoints import folders, npz_file, safetensors_file, torch_arrays
+from iclab.spectra.checkpoints.paths import json_file, regular_file
+from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series
+from iclab.spectra.checkpoints.zips import MEMORY
+from iclab.spectra.names import quoted, relative
+from iclab.spectra.tensors import Skipped, Tensor
+
+__all__ = ["Checkpoint", "Contents", "Series", "of_states", "read"]
+
+
+def read(path: str | Path, *, every: int = 1, allow_partial: bool = False, memory_limit: int = MEMORY) -> Series:
+    """The checkpoints of a folder, or of one file, in order of their steps; nothing but names is read yet.
+
+    `every` keeps one in so many, and always the last. With `allow_partial` a checkpoint that lacks shards is
+    read as far as it goes. `memory_limit` bounds what a file that cannot be mapped may take.
+    Raises ValueError naming what is wrong where a path cannot be read, and what could be.
+    """
+    root = Path(path)
+    whole_number("every", every)
+    found, skipped = folders.series(root, allow_partial=allow_partial)
+    kept = [entry for index, entry in enumerate(found) if index % every == 0 or index == len(found) - 1]
+    checkpoints = tuple(_checkpoint(entry, root, memory_limit) for entry in kept)
+    return Series(checkpoints, tuple(skipped), root)
+
+
+def of_states(states: Sequence[Mapping[str, Any]], steps: Sequence[int] | None = None) -> Series:
+    """The series of state dicts in memory, of NumPy arrays or PyTorch tensors, by their steps.
+
+    Raises ValueError unless there is one step for each, in order.
+    """
+    numbers = list(range(len(states)) if steps is None else steps)
+    require(len(states) > 0, "states must not be empty. Give one dictionary of arrays for each checkpoint.")
+    require(
+        len(numbers) == len(states),
+        f"steps must have one entry for each state; got {len(numbers)} steps and {len(states)} states.",
+    )
+    for step in numbers:
+        whole_number("steps", step, least=0)
+    return Series(
+        tuple(
+            Checkpoint(step, f"step{step}", partial(_of_state, dict(state)))
+            for step, state in zip(numbers, states, strict=True)
+        )
+    )
+
+
+def _of_state(state: dict[str, Any]) -> Contents:
+    tensors, skipped = torch_arrays.split(state)
+    return Contents(tensors, skipped)
+
+
+def _checkpoint(found: folders.Found, root: Path, memory_limit: int) -> Checkpoint:
+    opened = partial(_contents, found, root, memory_limit)
+    step = found.step
+    if step is None:
+        step = _noted_step(found, root, opened)
+    return Checkpoint(step, relative(found.path, root), opened, found.files, found.missing)
+
+
+def _noted_step(found: folders.Found, root: Path, opened: Any) -> int:
+    """The step that the trainer or the file itself noted, else 0: a lone checkpoint needs none."""
+    state = found.files[0].parent / "trainer_state.json"
+    if state.is_file() and found.path.is_dir():
+        step = json_file(state, root).get("global_step")
+        if type(step) is int and step >= 0:
+            return step
+    if found.files[0].suffix.lower() in (".pt", ".pth", ".ckpt"):
+        return int(opened().config.get("step", 0))
+    return 0
+
+
+def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
+    """The tensors of all files of one checkpoint. Raises ValueError when two files hold one name."""
+    tensors: dict[str, Tensor] = {}
+    skipped: list[Skipped] = list(found.skipped)
+    config: dict[str, Any] = {}
+    notes: list[str] = [f"shard {quoted(shard)} is missing: its tensors are not analysed" for shard in found.missing]
+    for file in found.files:
+        here, left, stated, said = _file(regular_and_same(file, root), memory_limit)
+        twice = next((name for name in here if name in tensors), None)
+        require(
+            twice is None,
+            f"shards must share no tensor; {quoted(twice or '')} is in two of {relative(found.path, root)}.",
+        )
+        tensors |= here
+        skipped += left
+        config |= stated
+        notes += said
+    for name in ("config.json", "adapter_config.json"):
+        side = found.files[0].parent / name
+        if side.exists():
+            read_config = json_file(side, root)
+            config |= read_config if name == "config.json" else {"adapter": read_config}
+    return Contents(tensors, tuple(skipped), config, tuple(notes))
+
+
+def regular_and_same(file: Path, root: Path) -> Path:
+    """The file, checked again at the moment it is opened."""
+    regular_file(file, root)
+    return file
+
+
+def _file(
+    path: Path, memory_limit: int
+) -> tuple[dict[str, Tensor], tuple[Skipped, ...], dict[str, Any], tuple[str, ...]]:
+    if path.suffix.lower() == ".safetensors":
+        return (*safetensors_file.tensors(path), {}, ())
+    if path.suffix.lower() == ".npz":
+        return (*npz_file.tensors(path, memory_limit=memory_limit), {}, ())
+    from iclab.spectra.checkpoints import torch_file
+
+    return torch_file.tensors(path, memory_limit=memory_limit)

@@ -1,0 +1,60 @@
+"""Tensors of PyTorch as NumPy arrays that share their memory."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from iclab.spectra.tensors import Skipped, Tensor, of_array
+
+
+def split(state: dict[str, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
+    """The tensors of a state dict, of PyTorch or NumPy, and the entries that are none."""
+    kept, skipped = {}, []
+    for key, value in state.items():
+        name = str(key)
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            kept[name] = of_array(name, value)
+        elif isinstance(value, np.generic) or not hasattr(value, "detach"):
+            skipped.append(Skipped(name, f"a {type(value).__name__}, no tensor"))
+        else:
+            reason = _unreadable(value)
+            if reason:
+                skipped.append(Skipped(name, reason))
+            else:
+                kept[name] = _tensor(name, value)
+    return kept, tuple(skipped)
+
+
+def _unreadable(value: Any) -> str:
+    import torch
+
+    if value.is_quantized:
+        return "packed codes of 8 or fewer bits: their spectra mean nothing; dequantise the model and save it again"
+    if value.layout is not torch.strided:
+        return "a sparse tensor: save it dense"
+    if value.device.type == "meta":
+        return "a tensor on the meta device: it has no numbers"
+    if value.is_complex():
+        return "complex numbers"
+    return ""
+
+
+def _tensor(name: str, value: Any) -> Tensor:
+    """The tensor; one on another device is copied when it is read."""
+    import torch
+
+    formats = {
+        torch.bfloat16: (torch.int16, np.dtype(ml_dtypes.bfloat16)),
+        torch.float8_e4m3fn: (torch.uint8, np.dtype(ml_dtypes.float8_e4m3fn)),
+        torch.float8_e5m2: (torch.uint8, np.dtype(ml_dtypes.float8_e5m2)),
+    }
+    carrier, dtype = formats.get(value.dtype, (None, None))
+
+    def load() -> np.ndarray:
+        here = value.detach().cpu()
+        return here.numpy() if carrier is None else here.view(carrier).numpy().view(dtype)
+
+    kind = dtype if dtype is not None else torch.empty(0, dtype=value.dtype).numpy().dtype
+    storage = (str(value.device), value.untyped_storage().data_ptr(), value.storage_offset(), value.stride())
+    return Tensor(name, tuple(value.shape), kind, load, (*storage, tuple(value.shape)))

@@ -1,0 +1,8 @@
+"""From names and shapes of stored tensors to the attention weights of each layer."""
+
+from iclab.spectra.layouts.families import FAMILIES, Layout, from_config
+from iclab.spectra.layouts.geometry import Geometry
+from iclab.spectra.layouts.plan import Matrix, Plan, plan
+from iclab.spectra.layouts.rules import Rule
+
+__all__ = ["FAMILIES", "Geometry", "Layout", "Matrix", "Plan", "Rule", "from_config", "plan"]
