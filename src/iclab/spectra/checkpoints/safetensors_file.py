@@ -48,7 +48,7 @@ def _header(path: Path) -> tuple[int, dict[str, Any]]:
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         require(
-            8 <= size and length <= min(size - 8, HEADER_BYTES),
+            size >= 8 and length <= min(size - 8, HEADER_BYTES),
             f"the header of {quoted(path.name)} must fit the file and {HEADER_BYTES:,} bytes; got {length:,} bytes "
             f"in a file of {size:,}. The file is truncated or not safetensors.",
         )

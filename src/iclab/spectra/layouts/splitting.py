@@ -42,7 +42,7 @@ def check(match: Match, geometry: Geometry, head_dim: int) -> None:
         return
     axis = 0 if match.bias else _long_axis(match)
     require(shape[axis] == expected, _misfit(match, f"{shape[axis]} on axis {axis}", f"{expected} = {words}"))
-    unfused = rule.order.startswith(("head,", "dim,")) and rule.role == "qkv" or rule.order == "part,dim,head"
+    unfused = (rule.order.startswith(("head,", "dim,")) and rule.role == "qkv") or rule.order == "part,dim,head"
     require(
         not (unfused and rule.role == "qkv" and geometry.heads != geometry.kv_heads),
         f"order {rule.order!r} of {quoted(tensor.name)} needs as many key/value heads as heads; got "
