@@ -85,8 +85,8 @@ FAMILIES = [
     Family("opt", {**PLAIN, "ffn_dim": 48, "word_embed_proj_dim": WIDTH}, "self_attn.out_proj", "decoder.layers.{}",
            "self_attn"),
     Family("bert", PLAIN, "attention.output.dense", "encoder.layer.{}", "attention.self", causal=False),
-    Family("vit", {"hidden_size": WIDTH, "num_attention_heads": HEADS, "num_hidden_layers": 2, "intermediate_size": 48,
-           "image_size": 8, "patch_size": 4}, "attention.o_proj", "layers.{}", "attention", causal=False),
+    Family("vit", {"hidden_size": WIDTH, "num_attention_heads": HEADS, "num_hidden_layers": 2,
+           "intermediate_size": 48, "image_size": 8, "patch_size": 4}, "attention.o_proj", "layers.{}", "attention", causal=False),
 ]  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def tensors(path: Path, *, memory_limit: int = MEMORY) -> tuple[dict[str, Tensor
             else:
                 require(
                     start + int(np.prod(shape, dtype=object)) * dtype.itemsize <= member.file_size,
-                    f"{quoted(name)} in {quoted(path.name)} says shape {shape}, more than its {member.file_size:,} bytes.",
+                    f"{quoted(name)} in {quoted(path.name)} says shape {shape} in {member.file_size:,} bytes.",
                 )
                 load = partial(_array, path, member.filename)
                 kept[name] = Tensor(name, shape, dtype, load, (str(path), member.filename))

@@ -47,7 +47,7 @@ def bare_name(name: Any, where: str) -> str:
     plain = isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\:\0")
     require(
         plain,
-        f"{quoted(where)} must name files of its own folder; got {quoted(str(name))}. Names with folders are refused.",
+        f"{quoted(where)} must name files of its own folder; got {quoted(str(name))}. Folders are refused.",
     )
     return name
 

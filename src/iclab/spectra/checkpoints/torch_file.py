@@ -82,8 +82,8 @@ def _refusal(path: Path, error: Exception) -> str:
     names = [name for name in foreign if name not in known]
     if names:
         listed = ", ".join(quoted(name) for name in names[:10])
-        return f"{quoted(path.name)} must hold weights and plain values alone; it needs {listed}, which run code. {_RESAVE}"
-    return f"{quoted(path.name)} must be a whole file of torch.save; reading it failed ({type(error).__name__}). {_RESAVE}"
+        return f"{quoted(path.name)} must hold weights and plain values alone; it needs {listed}. {_RESAVE}"
+    return f"{quoted(path.name)} must be a whole file of torch.save; {type(error).__name__}. {_RESAVE}"
 
 
 def _weights(content: dict[Any, Any], path: Path) -> tuple[dict[str, Any], tuple[Skipped, ...]]:

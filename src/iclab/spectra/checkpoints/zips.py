@@ -32,6 +32,6 @@ def checked_members(path: Path, *, memory_limit: int = MEMORY) -> list[zipfile.Z
     total, size = sum(member.file_size for member in members), path.stat().st_size
     require(
         total <= max(size, memory_limit),
-        f"{quoted(path.name)} would unpack to {total:,} bytes, above the limit of {memory_limit:,}. Save it unpacked.",
+        f"{quoted(path.name)} would unpack to {total:,} bytes, above the limit of {memory_limit:,}. Unpack it.",
     )
     return members

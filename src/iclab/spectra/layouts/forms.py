@@ -38,14 +38,15 @@ def turned(
     return sizes(config, rotaries=(turn,), **other)
 
 
-def stated(config: Config) -> Geometry:
+def stated(config: Config, **other: Any) -> Geometry:
     """Sizes, and the rotation where the config states one: rotary = {fraction, pairing, theta}."""
     given = config.get("rotary")
     if not given:
-        return sizes(config)
+        return sizes(config, **other)
     require(isinstance(given, Mapping), f"rotary must be a table such as {{fraction = 0.25}}; got {given!r}.")
     unknown = sorted(set(given) - {"fraction", "pairing", "theta"})
     require(not unknown, f"rotary has the entries fraction, pairing and theta; got {', '.join(unknown)}.")
     pairing = given.get("pairing", "half")
     require(pairing in ("half", "interleaved"), f'pairing must be "half" or "interleaved"; got {pairing!r}.')
-    return turned(config, pairing=pairing, fraction=given.get("fraction", 1.0), theta=given.get("theta", 1e4))
+    fraction, theta = given.get("fraction", 1.0), given.get("theta", 1e4)
+    return turned(config, pairing=pairing, fraction=fraction, theta=theta, **other)

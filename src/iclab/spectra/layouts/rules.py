@@ -103,7 +103,7 @@ def matched(tensors: Mapping[str, Tensor], rules: Iterable[Rule]) -> tuple[list[
 
     Raises ValueError where two rules claim one tensor.
     """
-    compiled = [(re.compile(rf"(?:(?P<tower>.+?)\.)??(?:{rule.match})"), rule) for rule in rules]
+    compiled = [(_pattern(rule), rule) for rule in rules]
     found, unknown = [], []
     for name, tensor in tensors.items():
         hits = [(hit, rule) for pattern, rule in compiled if (hit := pattern.fullmatch(name))]
@@ -119,6 +119,15 @@ def matched(tensors: Mapping[str, Tensor], rules: Iterable[Rule]) -> tuple[list[
         else:
             unknown.append(tensor)
     return found, unknown
+
+
+def rule_of(name: str, rules: Iterable[Rule]) -> Rule | None:
+    """The first rule that knows a name, or None."""
+    return next((rule for rule in rules if _pattern(rule).fullmatch(name)), None)
+
+
+def _pattern(rule: Rule) -> re.Pattern[str]:
+    return re.compile(rf"(?:(?P<tower>.+?)\.)??(?:{rule.match})")
 
 
 def _stripped(parts: list[str]) -> tuple[str, list[str]]:

@@ -62,7 +62,7 @@ def head_dim_of(match: Match, geometry: Geometry) -> int:
     length = match.tensor.shape[_long_axis(match)]
     require(
         length % count == 0,
-        f"{quoted(match.tensor.name)} has {length} rows, which {count} heads cannot share. Is the number of heads right?",
+        f"{quoted(match.tensor.name)} has {length} rows, which {count} heads cannot share. Check the heads.",
     )
     return length // count
 
@@ -138,6 +138,6 @@ def _head_axis(match: Match) -> int:
 
 def _misfit(match: Match, found: str, expected: str) -> str:
     return (
-        f"{quoted(match.tensor.name)} (role {match.rule.role}, shape {match.tensor.shape}) has {found}, but the config "
+        f"{quoted(match.tensor.name)} (role {match.rule.role}, shape {match.tensor.shape}) has {found}; the config "
         f"says {expected}. Check the numbers of heads, their size and the axis of the output."
     )
