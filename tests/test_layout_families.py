@@ -86,7 +86,8 @@ FAMILIES = [
            "self_attn"),
     Family("bert", PLAIN, "attention.output.dense", "encoder.layer.{}", "attention.self", causal=False),
     Family("vit", {"hidden_size": WIDTH, "num_attention_heads": HEADS, "num_hidden_layers": 2,
-           "intermediate_size": 48, "image_size": 8, "patch_size": 4}, "attention.o_proj", "layers.{}", "attention", causal=False),
+           "intermediate_size": 48, "image_size": 8, "patch_size": 4}, "attention.o_proj", "layers.{}", "attention",
+           causal=False),
 ]  # fmt: skip
 
 

@@ -59,22 +59,19 @@ def _of_state(state: dict[str, Any]) -> Contents:
 
 def _checkpoint(found: folders.Found, root: Path, memory_limit: int) -> Checkpoint:
     opened = partial(_contents, found, root, memory_limit)
-    step = found.step
-    if step is None:
-        step = _noted_step(found, root, opened)
-    return Checkpoint(step, relative(found.path, root), opened, found.files, found.missing)
+    noted = _noted_step(found, root)
+    step = next((known for known in (found.step, noted) if known is not None), None)
+    if step is None:  # a lone checkpoint; torch files may say their step within
+        inside = found.files[0].suffix.lower() in (".pt", ".pth", ".ckpt")
+        step = int(opened().config.get("step", 0)) if inside else 0
+    return Checkpoint(step, relative(found.path, root), opened, found.files, found.missing, noted)
 
 
-def _noted_step(found: folders.Found, root: Path, opened: Any) -> int:
-    """The step that the trainer or the file itself noted, else 0: a lone checkpoint needs none."""
+def _noted_step(found: folders.Found, root: Path) -> int | None:
+    """The step that a trainer noted beside the files of a folder."""
     state = found.files[0].parent / "trainer_state.json"
-    if state.is_file() and found.path.is_dir():
-        step = json_file(state, root).get("global_step")
-        if type(step) is int and step >= 0:
-            return step
-    if found.files[0].suffix.lower() in (".pt", ".pth", ".ckpt"):
-        return int(opened().config.get("step", 0))
-    return 0
+    step = json_file(state, root).get("global_step") if state.is_file() and found.path.is_dir() else None
+    return step if type(step) is int and step >= 0 else None
 
 
 def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:

@@ -32,6 +32,7 @@ class Checkpoint:
     opened: Callable[[], Contents] = field(repr=False, compare=False)
     files: tuple[Path, ...] = ()
     missing: tuple[str, ...] = ()  # shards that the index names and the folder lacks
+    noted: int | None = None  # the step that its trainer noted beside its files
 
     def open(self) -> Contents:
         """Its tensors, by the headers of its files alone."""
