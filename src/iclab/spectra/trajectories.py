@@ -7,7 +7,7 @@ import numpy as np
 
 _SPREADS = 8.0  # of the residuals of one tensor, beyond which a norm is off its line
 _FACTOR = 0.2  # and in logarithm at least
-_DENSITY = 10  # a grid of which fewer than one in so many steps is there is no grid
+_THINNEST = 2  # a grid of which fewer than one in so many steps is there is no grid
 
 
 def missing_steps(steps: Sequence[int]) -> list[int]:
@@ -16,13 +16,14 @@ def missing_steps(steps: Sequence[int]) -> list[int]:
     The last step of a run may stand off its grid. Steps without a pattern lead to expect nothing.
     """
     present = sorted({step for step in steps if step > 0})
-    whole = _grid(present)
+    unit = math.gcd(*present) or 1
+    powers = [step for step in present if (step // unit) & (step // unit - 1) == 0]
+    rest = sorted(set(present) - set(powers))
+    whole = _grid(present) if rest else None
     if whole is not None:
         return whole
-    powers = [step for step in present if step & (step - 1) == 0]
-    rest = [step for step in present if step & (step - 1)]
-    doubling = [2**power for power in range(max(powers, default=0).bit_length())] if len(powers) >= 3 else []
-    expected = {step for step in doubling if step >= min(powers)} - set(present)
+    doubling = [unit * 2**power for power in range((max(powers, default=0) // unit).bit_length())]
+    expected = {step for step in doubling if step >= powers[0]} - set(present) if len(powers) >= 3 else set()
     return sorted(expected | set(_grid(rest) or []))
 
 
@@ -32,7 +33,7 @@ def _grid(steps: Sequence[int]) -> list[int] | None:
         if len(used) < 2:
             continue
         spacing = math.gcd(*used)
-        if (used[-1] - used[0]) // spacing <= _DENSITY * len(used):
+        if (used[-1] - used[0]) // spacing < _THINNEST * len(used):
             return sorted(set(range(used[0], used[-1], spacing)) - set(used))
     return None
 
