@@ -23,7 +23,9 @@ def trained(steps: Sequence[int]) -> list[dict[str, np.ndarray]]:
 
 def found(steps: Sequence[int], states: Sequence[dict[str, np.ndarray]], **entries: Any) -> Integrity:
     records = [
-        Record(step, f"step{step}", {name: content(of_array(name, array)) for name, array in state.items()}, **entries)
+        Record(
+            step, f"step{step}", {name: content(of_array(name, array)) for name, array in state.items()}, **entries
+        )
         for step, state in zip(steps, states, strict=True)
     ]
     return examine(records)
@@ -172,6 +174,8 @@ def test_a_content_does_not_depend_on_how_the_array_lies_in_memory() -> None:
 
 
 def test_numbers_and_names_alone_make_a_content() -> None:
-    ends = [content(of_array("w", np.array(value))).digest for value in (np.float32(1), np.arange(3), np.zeros((0, 3)))]
+    ends = [
+        content(of_array("w", np.array(value))).digest for value in (np.float32(1), np.arange(3), np.zeros((0, 3)))
+    ]
     assert len(set(ends)) == 3
     assert content(of_array("w", np.zeros((0, 3)))).zero

@@ -81,7 +81,8 @@ def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
     config: dict[str, Any] = {}
     notes: list[str] = [f"shard {quoted(shard)} is missing: its tensors are not analysed" for shard in found.missing]
     for file in found.files:
-        here, left, stated, said = _file(regular_and_same(file, root), memory_limit)
+        regular_file(file, root)  # again: it may have been changed since the folder was listed
+        here, left, stated, said = _file(file, memory_limit)
         twice = next((name for name in here if name in tensors), None)
         require(
             twice is None,
@@ -97,12 +98,6 @@ def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
             read_config = json_file(side, root)
             config |= read_config if name == "config.json" else {"adapter": read_config}
     return Contents(tensors, tuple(skipped), config, tuple(notes))
-
-
-def regular_and_same(file: Path, root: Path) -> Path:
-    """The file, checked again at the moment it is opened."""
-    regular_file(file, root)
-    return file
 
 
 def _file(

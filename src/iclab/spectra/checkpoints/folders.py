@@ -1,13 +1,12 @@
 """Which files are the weights of a checkpoint, and which entries of a folder are checkpoints."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from iclab.numerics import require
 from iclab.spectra.checkpoints.paths import bare_name, entries, json_file, regular_file
-from iclab.spectra.checkpoints.steps import step_of
+from iclab.spectra.checkpoints.steps import says_step, step_of
 from iclab.spectra.names import quoted, relative
 from iclab.spectra.tensors import Skipped
 
@@ -52,13 +51,13 @@ def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], lis
         return [_single(path, path)], []
     if (path / "snapshots").is_dir() and (path / "refs").is_dir():
         return _revisions(path, allow_partial)
-    found, skipped = _children(path, allow_partial)
+    found, skipped = _folders_below(path, allow_partial)
     whole = _folder(path, path, allow_partial)
-    if not found and whole is None:
-        found = _loose(path)
-    if found and whole is not None:
+    found += _loose(path)
+    if whole is not None and any(says_step(entry.path.name) for entry in found):
         skipped.append(Skipped(relative(whole.files[0], path), "weights beside a series: they state no step"))
     elif whole is not None:
+        skipped += [Skipped(relative(entry.path, path), "beside the weights of the folder") for entry in found]
         found = [whole]
     require(
         bool(found),
@@ -86,18 +85,16 @@ def _single(path: Path, root: Path) -> Found:
         f"{quoted(path.name)} is no file of weights that is read. {SUPPORTED}",
     )
     try:
-        step = step_of(path.name)
-    except ValueError:
-        step = None
-    return Found(path, (path,), step)
+        return Found(path, (path,), step_of(path.name))
+    except ValueError:  # a lone file needs no step
+        return Found(path, (path,), None)
 
 
-def _children(path: Path, allow_partial: bool) -> tuple[list[Found], list[Skipped]]:
-    """The folders and files below that are checkpoints, each with the step its name states."""
+def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[Skipped]]:
+    """The folders below that are checkpoints, each with the step its name states, and the others."""
     found, skipped = [], []
     for entry in entries(path, path):
-        unfinished = entry.name.startswith(("tmp-", ".tmp", ".unfinished"))
-        if unfinished:
+        if entry.name.startswith(("tmp-", ".tmp", ".unfinished")):
             skipped.append(
                 Skipped(relative(entry, path), "unfinished: it has the name of a checkpoint being written")
             )
@@ -109,26 +106,24 @@ def _children(path: Path, allow_partial: bool) -> tuple[list[Found], list[Skippe
             else:
                 reason = "several files of weights: which is meant is not said" if lone else "no weights in it"
                 skipped.append(Skipped(relative(entry, path), reason))
-    if found:
-        return found, skipped
-    files = _loose(path)
-    return ([entry for entry in files if entry.step is not None] if len(files) > 1 else []), skipped
+    return found, skipped
 
 
 def _loose(folder: Path, root: Path | None = None) -> list[Found]:
     """Files of weights that carry names of their own, twin formats once."""
-    root = root or folder
     kept: dict[str, Path] = {}
-    for entry in entries(folder, root):
+    for entry in entries(folder, root or folder):
         known = entry.suffix.lower() in FORMATS and not _NEVER.fullmatch(entry.name)
-        if known and not _SHARD.search(entry.name) and entry.name not in CANONICAL and not entry.is_dir():
+        own = entry.name not in CANONICAL and not _SHARD.search(entry.name)
+        if known and own and not entry.name.startswith(("tmp-", ".")) and not entry.is_dir():
             twin = kept.get(entry.stem)
             if twin is None or FORMATS.index(entry.suffix.lower()) < FORMATS.index(twin.suffix.lower()):
                 kept[entry.stem] = entry
-    alone = len(kept) == 1
     for entry in kept.values():
-        regular_file(entry, root)
-    return [_single(path, root) if alone else Found(path, (path,), step_of(path.name)) for path in kept.values()]
+        regular_file(entry, root or folder)
+    if len(kept) == 1:
+        return [_single(entry, root or folder) for entry in kept.values()]
+    return [Found(entry, (entry,), step_of(entry.name)) for entry in kept.values()]
 
 
 def _folder(folder: Path, root: Path, allow_partial: bool) -> Found | None:
@@ -160,13 +155,9 @@ def _sharded(folder: Path, name: str, root: Path, allow_partial: bool) -> Found:
         f"{len(shards)} is not. The download is not whole; allow_partial reads what is there.",
     )
     require(bool(there), f"no shard that {quoted(name)} names is there. The download is not whole.")
-    return Found(folder, tuple(regular(folder / shard, root) for shard in there), _quiet_step(folder), missing)
-
-
-def regular(path: Path, root: Path) -> Path:
-    """The same path, once it is known to be a regular file inside `root`."""
-    regular_file(path, root)
-    return path
+    for shard in there:
+        regular_file(folder / shard, root)
+    return Found(folder, tuple(folder / shard for shard in there), _quiet_step(folder), missing)
 
 
 def _revisions(cache: Path, allow_partial: bool) -> tuple[list[Found], list[Skipped]]:
@@ -186,13 +177,9 @@ def _revisions(cache: Path, allow_partial: bool) -> tuple[list[Found], list[Skip
     return _in_order(found, skipped)
 
 
-def _quiet_step(folder: Path) -> int | None:
+def _quiet_step(path: Path) -> int | None:
+    """The step of a lone checkpoint, where its name has a word for it and one number."""
     try:
-        return step_of(folder.name)
+        return step_of(path.name) if says_step(path.name) else None
     except ValueError:
         return None
-
-
-def folders_of(files: Iterable[Path]) -> Path:
-    """The folder of the first file, where its config.json is."""
-    return next(iter(files)).parent

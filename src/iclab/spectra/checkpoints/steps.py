@@ -9,6 +9,11 @@ _STEP = re.compile(r"(?:global_?step|step|iter|checkpoint|ckpt)[-_=]?(\d+)", re.
 _FORMATS = (".safetensors", ".npz", ".ckpt", ".pth", ".bin", ".pt")
 
 
+def says_step(name: str) -> bool:
+    """Whether the name has a number after one of the words for steps."""
+    return _STEP.search(name) is not None
+
+
 def step_of(name: str) -> int | None:
     """The number after the last of step, global_step, iter, checkpoint, ckpt; without one the only number.
 

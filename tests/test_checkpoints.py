@@ -1,0 +1,283 @@
+"""Series of checkpoints as other people's trainers write them."""
+
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from safetensors.numpy import save_file
+
+from iclab.spectra import checkpoints
+from iclab.spectra.checkpoints.ledger import Ledger
+from iclab.spectra.checkpoints.steps import step_of
+
+WEIGHTS = {"w": np.arange(6, dtype=np.float32).reshape(2, 3)}
+
+
+def saved(path: Path, weights: dict[str, np.ndarray] | None = None) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_file(weights or WEIGHTS, path)
+    return path
+
+
+def sharded(folder: Path, shards: dict[str, dict[str, np.ndarray]], *, absent: str = "") -> None:
+    """A folder with an index and its shards, one of them left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, weights in shards.items():
+        if name != absent:
+            save_file(weights, folder / name)
+    index = {"weight_map": {key: name for name, weights in shards.items() for key in weights}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("step9", 9),
+        ("step10", 10),
+        ("epoch=3-step=400", 400),
+        ("epoch=3-step=400.ckpt", 400),
+        ("checkpoint-1000", 1000),
+        ("global_step500", 500),
+        ("iter_0000100", 100),
+        ("ckpt_7.pt", 7),
+        ("model-300.safetensors", 300),
+        ("checkpoint-2-step-30", 30),
+        ("Step=12", 12),
+        ("final", None),
+    ],
+)
+def test_the_step_is_the_number_after_the_last_word_for_it(name: str, step: int | None) -> None:
+    assert step_of(name) == step
+
+
+@pytest.mark.parametrize("name", ["ckpt_2_5000", "run3-seed4", "step-1-2-3"])
+def test_several_numbers_are_refused_with_the_candidates(name: str) -> None:
+    with pytest.raises(ValueError, match="could be") as refused:
+        step_of(name)
+    assert all(number in str(refused.value) for number in name.replace("-", "_").split("_") if number.isdigit())
+
+
+@pytest.mark.parametrize("name", ["step1.5k", "step10k", "step1e3", "step0.5"])
+def test_a_step_with_a_unit_or_a_fraction_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="whole number"):
+        step_of(name)
+
+
+def test_steps_are_ordered_as_numbers_and_unfinished_ones_are_skipped(tmp_path: Path) -> None:
+    for name in ("checkpoint-1000", "checkpoint-200", "tmp-checkpoint-300"):
+        saved(tmp_path / name / "model.safetensors")
+    series = checkpoints.read(tmp_path)
+    assert series.steps == (200, 1000)
+    (skipped,) = series.skipped
+    assert (skipped.name, skipped.reason.split(":")[0]) == ("tmp-checkpoint-300", "unfinished")
+
+
+def test_every_k_keeps_the_last(tmp_path: Path) -> None:
+    for step in range(6):
+        saved(tmp_path / f"step{step}.safetensors")
+    assert checkpoints.read(tmp_path, every=2).steps == (0, 2, 4, 5)
+    assert [checkpoint.label for checkpoint in checkpoints.read(tmp_path)][:2] == [
+        "step0.safetensors",
+        "step1.safetensors",
+    ]
+    assert checkpoints.read(tmp_path).nbytes == 6 * (tmp_path / "step0.safetensors").stat().st_size
+
+
+def test_a_folder_in_two_formats_is_one_checkpoint(tmp_path: Path) -> None:
+    saved(tmp_path / "model.safetensors")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"never opened")
+    (tmp_path / "training_args.bin").write_bytes(b"never opened")
+    (tmp_path / "optimizer.pt").write_bytes(b"never opened")
+    (checkpoint,) = checkpoints.read(tmp_path)
+    assert [file.name for file in checkpoint.files] == ["model.safetensors"]
+    assert_array_equal(checkpoint.open().tensors["w"].array(), WEIGHTS["w"])
+
+
+def test_twin_files_of_one_step_are_read_once(tmp_path: Path) -> None:
+    for step in (1, 2):
+        saved(tmp_path / f"step{step}.safetensors")
+        (tmp_path / f"step{step}.pt").write_bytes(b"never opened")
+    series = checkpoints.read(tmp_path)
+    assert [file.suffix for checkpoint in series for file in checkpoint.files] == [".safetensors"] * 2
+
+
+def test_final_weights_beside_a_series_are_listed_as_skipped(tmp_path: Path) -> None:
+    saved(tmp_path / "model.safetensors")
+    saved(tmp_path / "checkpoint-5" / "model.safetensors")
+    saved(tmp_path / "logs" / "notes.safetensors")
+    series = checkpoints.read(tmp_path)
+    assert series.steps == (5,)
+    assert {entry.name for entry in series.skipped} >= {"model.safetensors"}
+
+
+def test_the_trainers_own_note_gives_a_step_and_is_kept_beside_the_name(tmp_path: Path) -> None:
+    saved(tmp_path / "model.safetensors")
+    (tmp_path / "trainer_state.json").write_text('{"global_step": 77}')
+    assert checkpoints.read(tmp_path).steps == (77,)
+    saved(tmp_path / "run" / "checkpoint-5" / "model.safetensors")
+    (tmp_path / "run" / "checkpoint-5" / "trainer_state.json").write_text('{"global_step": 3}')
+    (checkpoint,) = checkpoints.read(tmp_path / "run")
+    assert (checkpoint.step, checkpoint.noted) == (5, 3)
+
+
+def test_shards_are_one_checkpoint_and_a_missing_one_is_named(tmp_path: Path) -> None:
+    shards = {f"model-0000{i}-of-00003.safetensors": {f"w{i}": np.full((2, 2), i, np.float32)} for i in (1, 2, 3)}
+    sharded(tmp_path / "whole", shards)
+    assert set(checkpoints.read(tmp_path / "whole")[0].open().tensors) == {"w1", "w2", "w3"}
+    sharded(tmp_path / "partial", shards, absent="model-00002-of-00003.safetensors")
+    with pytest.raises(ValueError, match=r"00002-of-00003.*download"):
+        checkpoints.read(tmp_path / "partial")
+    (checkpoint,) = checkpoints.read(tmp_path / "partial", allow_partial=True)
+    assert checkpoint.missing == ("model-00002-of-00003.safetensors",)
+    opened = checkpoint.open()
+    assert set(opened.tensors) == {"w1", "w3"}
+    assert "00002" in opened.notes[0]
+    (tmp_path / "whole" / "model.safetensors.index.json").unlink()
+    with pytest.raises(ValueError, match="index"):
+        checkpoints.read(tmp_path / "whole")
+
+
+def test_a_hub_cache_is_read_by_its_branches(tmp_path: Path) -> None:
+    cache = tmp_path / "models--owner--name"
+    for step, commit in ((1000, "a" * 40), (20, "b" * 40)):
+        blob = saved(cache / "blobs" / commit[:8])
+        (cache / "snapshots" / commit).mkdir(parents=True)
+        (cache / "snapshots" / commit / "model.safetensors").symlink_to(f"../../blobs/{blob.name}")
+        (cache / "refs").mkdir(exist_ok=True)
+        (cache / "refs" / f"step{step}").write_text(commit)
+    series = checkpoints.read(cache)
+    assert series.steps == (20, 1000)
+    assert_array_equal(series[0].open().tensors["w"].array(), WEIGHTS["w"])
+    single = checkpoints.read(cache / "snapshots" / ("a" * 40))
+    assert_array_equal(single[0].open().tensors["w"].array(), WEIGHTS["w"])
+
+
+FORMATS = [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
+
+
+def raw(path: Path, header: Any, data: bytes = b"") -> Path:
+    """A safetensors file with any header."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return path
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+def test_every_float_format_is_read_as_it_is_stored(dtype: Any, tmp_path: Path) -> None:
+    array = np.array([[0.5, -1.5, 3.0], [0.0, 2.0, -0.25]], dtype)
+    short = {8: "F64", 4: "F32"}.get(array.itemsize) or {
+        "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+    }[array.dtype.name]  # fmt: skip
+    header = {"w": {"dtype": short, "shape": [2, 3], "data_offsets": [0, array.nbytes]}}
+    tensor = checkpoints.read(raw(tmp_path / "w.safetensors", header, array.tobytes()))[0].open().tensors["w"]
+    assert (tensor.stored, tensor.dtype, tensor.nbytes) == (short, array.dtype, array.nbytes)
+    assert_array_equal(tensor.array().astype(float), array.astype(float))
+
+
+def test_a_format_that_is_not_read_is_skipped_with_its_name(tmp_path: Path) -> None:
+    header = {"w": {"dtype": "F8_E8M0", "shape": [4], "data_offsets": [0, 4]}}
+    opened = checkpoints.read(raw(tmp_path / "w.safetensors", header, bytes(4)))[0].open()
+    assert "F8_E8M0" in opened.skipped[0].reason
+
+
+def test_bfloat16_is_read_with_torch_and_jax_blocked(tmp_path: Path) -> None:
+    path = raw(
+        tmp_path / "w.safetensors",
+        {"w": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}},
+        np.array([1.5, -2], ml_dtypes.bfloat16).tobytes(),
+    )
+    program = (
+        "import sys; sys.modules['torch'] = sys.modules['jax'] = None\n"
+        "from iclab.spectra import checkpoints\n"
+        f"print(checkpoints.read({str(path)!r})[0].open().tensors['w'].array().astype(float).tolist())"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.strip() == "[1.5, -2.0]", run.stderr
+
+
+def test_arrays_are_mapped_and_not_held(tmp_path: Path) -> None:
+    weights = {f"w{index}": np.ones((256, 1024), np.float32) for index in range(16)}  # 16 MiB
+    path = saved(tmp_path / "w.safetensors", weights)
+    tracemalloc.start()
+    opened = checkpoints.read(path)[0].open()
+    total = sum(float(tensor.array()[:2].sum()) for tensor in opened.tensors.values())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert total == 16 * 2048
+    assert peak < 2**20
+    assert opened.nbytes == 2**24
+
+
+def test_an_npz_file_is_read_array_by_array(tmp_path: Path) -> None:
+    np.savez(tmp_path / "step5.npz", w=WEIGHTS["w"], objects=np.array([{}, None], dtype=object))
+    (checkpoint,) = checkpoints.read(tmp_path / "step5.npz")
+    opened = checkpoint.open()
+    assert checkpoint.step == 5
+    assert_array_equal(opened.tensors["w"].array(), WEIGHTS["w"])
+    assert [(entry.name, "pickle" in entry.reason) for entry in opened.skipped] == [("objects", True)]
+
+
+def test_states_in_memory_are_a_series() -> None:
+    series = checkpoints.of_states([WEIGHTS, {**WEIGHTS, "count": 3}], steps=[10, 20])
+    assert series.steps == (10, 20)
+    opened = series[1].open()
+    assert_array_equal(opened.tensors["w"].array(), WEIGHTS["w"])
+    assert opened.skipped[0].name == "count"
+    with pytest.raises(ValueError, match="one entry for each"):
+        checkpoints.of_states([WEIGHTS], steps=[1, 2])
+    with pytest.raises(ValueError, match="empty"):
+        checkpoints.of_states([])
+    with pytest.raises(ValueError, match="steps"):
+        checkpoints.of_states([WEIGHTS], steps=[-1])
+
+
+def test_contents_are_remembered_until_a_file_changes(tmp_path: Path) -> None:
+    path = saved(tmp_path / "run" / "step1.safetensors")
+    ledger = Ledger(tmp_path / "out" / "contents.json")
+    first = ledger.contents(checkpoints.read(path)[0])
+    stamp = path.stat().st_mtime_ns
+    saved(path, {"w": 2 * WEIGHTS["w"]})
+    os.utime(path, ns=(stamp, stamp))
+    assert ledger.contents(checkpoints.read(path)[0]) == first  # same path, size and time
+    changed = ledger.contents(checkpoints.read(path)[0], rehash=True)
+    assert changed["w"].digest != first["w"].digest
+    os.utime(path, ns=(stamp + 1, stamp + 1))
+    assert ledger.contents(checkpoints.read(path)[0]) == changed
+    ledger.path.write_text('{"version": 1, "checkpoints": {"step1.safetensors": {"files": 3}}}')
+    assert ledger.contents(checkpoints.read(path)[0]) == changed
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda p: p / "absent", "must exist"),
+        (lambda p: (p / "model.onnx").write_bytes(b"x") and p / "model.onnx", "Files that are read"),
+        (lambda p: p, "there are none"),
+        (lambda p: (p / "training_args.bin").write_bytes(b"x") and p / "training_args.bin", "no file of weights"),
+    ],
+)
+def test_what_is_not_read_is_told_what_is(make: Callable[[Path], Path], word: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=word) as refused:
+        checkpoints.read(make(tmp_path))
+    assert ".safetensors" in str(refused.value)
+
+
+def test_files_without_steps_are_refused_together_and_skipped_beside_others(tmp_path: Path) -> None:
+    saved(tmp_path / "best.safetensors")
+    saved(tmp_path / "last.safetensors")
+    with pytest.raises(ValueError, match="must state"):
+        checkpoints.read(tmp_path)
+    saved(tmp_path / "step3.safetensors")
+    series = checkpoints.read(tmp_path)
+    assert series.steps == (3,)
+    assert {entry.name for entry in series.skipped} == {"best.safetensors", "last.safetensors"}
