@@ -2,7 +2,8 @@
 
 import argparse
 import collections
-import pickle
+import pathlib
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from iclab.spectra.checkpoints.zips import MEMORY, checked_members
 from iclab.spectra.names import quoted
 from iclab.spectra.tensors import Skipped, Tensor
 
-_INERT = [argparse.Namespace, collections.defaultdict, collections.Counter, collections.deque, np.dtype, np.ndarray]
+_INERT = [argparse.Namespace, collections.Counter, pathlib.PosixPath, np.dtype, np.ndarray]
 _HOLDERS = ("state_dict", "model", "model_state_dict", "module")
 _RESAVE = (
     "Load it where you trust it and save the weights alone: "
@@ -54,20 +55,24 @@ def _loaded(path: Path, memory_limit: int) -> tuple[Any, tuple[str, ...]]:
     else:
         require(size <= memory_limit, f"{quoted(path.name)} has {size:,} bytes, above the limit of {memory_limit:,}.")
     notes = () if mapped else (f"{quoted(path.name)} is of the old format, which is read whole: {size:,} bytes",)
-    inert: list[Any] = [*_INERT, *_numpy_pieces()]
     try:
-        with torch.serialization.safe_globals(inert):
+        with torch.serialization.safe_globals(_inert()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on the age of the format
             return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped), notes
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, TypeError, AttributeError, KeyError) as error:
+    except Exception as error:  # a hostile file can fail in any way
         raise ValueError(_refusal(path, error)) from None
 
 
-def _numpy_pieces() -> list[Any]:
-    """What a pickled scalar or array of NumPy is made of, under its names of either version."""
+def _inert() -> list[Any]:
+    """Classes that hold values and run nothing; scalars and arrays of NumPy under their names of either version."""
     scalar, build = np._core.multiarray.scalar, np._core.multiarray._reconstruct  # type: ignore[attr-defined]
     kinds = [type(np.dtype(name)) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")]
-    old = [(scalar, "numpy.core.multiarray.scalar"), (build, "numpy.core.multiarray._reconstruct")]
-    return [scalar, build, *kinds, *old]
+    named = [
+        (piece, f"numpy.{core}.multiarray.{piece.__name__}")
+        for core in ("core", "_core")
+        for piece in (scalar, build)
+    ]
+    return [*_INERT, *kinds, *named]
 
 
 def _refusal(path: Path, error: Exception) -> str:
@@ -75,11 +80,10 @@ def _refusal(path: Path, error: Exception) -> str:
     import torch
 
     try:
-        foreign = torch.serialization.get_unsafe_globals_in_checkpoint(path)
+        with torch.serialization.safe_globals(_inert()):
+            names = torch.serialization.get_unsafe_globals_in_checkpoint(path)
     except Exception:  # whatever else is wrong with a hostile file
-        foreign = []
-    known = {f"{piece.__module__}.{piece.__qualname__}" for piece in _INERT}
-    names = [name for name in foreign if name not in known]
+        names = []
     if names:
         listed = ", ".join(quoted(name) for name in names[:10])
         return f"{quoted(path.name)} must hold weights and plain values alone; it needs {listed}. {_RESAVE}"

@@ -1,0 +1,346 @@
+"""Files and folders that somebody else made: read, or refused with the reason, and never run."""
+
+import argparse
+import collections
+import json
+import os
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from iclab.spectra import checkpoints, names
+from iclab.spectra.checkpoints import safetensors_file
+from tests.test_checkpoints import WEIGHTS, raw, saved, sharded
+
+NASTY = [
+    "<img src=x onerror=alert(1)>.weight",
+    "=cmd()",
+    "a[/b]c",
+    r"$\frac{1$",
+    "\x1b]0;x\x07",
+    "w\u202egnp.exe",
+    "../../etc/passwd",
+]
+
+
+def opened(path: Path, **options: Any) -> checkpoints.Contents:
+    return checkpoints.read(path, **options)[0].open()
+
+
+@pytest.mark.parametrize("shard", ["../w.safetensors", "/etc/passwd", "a/b.safetensors", "", "..", "a\\b", 3])
+def test_an_index_names_files_of_its_own_folder_alone(shard: Any, tmp_path: Path) -> None:
+    saved(tmp_path / "w.safetensors")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": shard}}))
+    with pytest.raises(ValueError, match="its own folder"):
+        checkpoints.read(tmp_path / "run")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"weight_map": {}}', '{"weight_map": 3}', "[" * 100_000])
+def test_an_index_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors.index.json").write_text(text)
+    with pytest.raises(ValueError, match=r"JSON|weight_map"):
+        checkpoints.read(tmp_path)
+
+
+def test_shards_that_share_a_tensor_are_refused(tmp_path: Path) -> None:
+    sharded(tmp_path, {"a.safetensors": WEIGHTS, "b.safetensors": {**WEIGHTS, "v": WEIGHTS["w"]}})
+    index = {"weight_map": {"w": "a.safetensors", "v": "b.safetensors"}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ValueError, match="share no tensor"):
+        opened(tmp_path)
+
+
+def test_a_link_out_of_the_folder_is_refused_and_one_inside_is_read(tmp_path: Path) -> None:
+    outside = saved(tmp_path / "outside.safetensors")
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "step1.safetensors").symlink_to(outside)
+    with pytest.raises(ValueError, match="leads out"):
+        checkpoints.read(run)
+    (run / "step1.safetensors").unlink()
+    saved(run / "blobs" / "data")
+    (run / "step1.safetensors").symlink_to("blobs/data")
+    assert set(opened(run).tensors) == {"w"}
+
+
+def test_links_in_a_circle_and_to_nothing_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").symlink_to("model.safetensors")
+    with pytest.raises(ValueError, match="leads nowhere"):
+        checkpoints.read(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "model.safetensors").symlink_to("absent")
+    with pytest.raises(ValueError, match="leads nowhere"):
+        checkpoints.read(tmp_path)
+
+
+def test_a_folder_that_links_to_itself_is_walked_once(tmp_path: Path) -> None:
+    saved(tmp_path / "step1" / "model.safetensors")
+    (tmp_path / "step1" / "again").symlink_to(tmp_path)
+    assert checkpoints.read(tmp_path).steps == (1,)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="a pipe"):
+        checkpoints.read(tmp_path)
+    os.mkfifo(tmp_path / "step2.npz")
+    with pytest.raises(ValueError, match="a pipe"):
+        checkpoints.read(tmp_path / "step2.npz")
+
+
+def test_a_config_that_is_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text("{}")
+    saved(tmp_path / "run" / "model.safetensors")
+    (tmp_path / "run" / "config.json").symlink_to("../secret.json")
+    with pytest.raises(ValueError, match="leads out"):
+        opened(tmp_path / "run")
+
+
+ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"", "header"),
+        (b"\x00" * 4, "header"),
+        ((2**60).to_bytes(8, "little"), "header"),
+        ((200).to_bytes(8, "little") + b"{}", "header"),
+        ((2).to_bytes(8, "little") + b"{[", "JSON"),
+        ((2).to_bytes(8, "little") + b"[]", "object"),
+        ((2).to_bytes(8, "little") + b"\xff\xfe", "JSON"),
+    ],
+)
+def test_a_broken_header_is_refused(content: bytes, word: str, tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=word):
+        opened(path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"w": {**ENTRY, "shape": [2**40, 2**40]}},
+        {"w": {**ENTRY, "data_offsets": [0, 16]}},
+        {"w": {**ENTRY, "data_offsets": [8, 0]}},
+        {"w": {**ENTRY, "shape": [-1]}},
+        {"w": ENTRY, "v": {**ENTRY, "data_offsets": [4, 12]}},
+        {"w": {"dtype": "F32"}},
+        {"w": 3},
+        {"w": {**ENTRY, "dtype": "NO"}},
+    ],
+)
+def test_offsets_and_shapes_that_do_not_fit_are_refused(header: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="whole safetensors"):
+        opened(raw(tmp_path / "w.safetensors", header, bytes(8)))
+
+
+def test_a_name_that_comes_twice_in_a_header_is_refused(tmp_path: Path) -> None:
+    entry = json.dumps(ENTRY)
+    with pytest.raises(ValueError, match="comes twice"):
+        opened(raw(tmp_path / "w.safetensors", f'{{"w": {entry}, "w": {entry}}}'.encode(), bytes(8)))
+
+
+def test_long_names_and_long_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="512"):
+        opened(raw(tmp_path / "w.safetensors", {"w" * 513: ENTRY}, bytes(8)))
+    monkeypatch.setattr(safetensors_file, "TENSORS", 1)
+    with pytest.raises(ValueError, match="at most 1 tensors"):
+        opened(raw(tmp_path / "w.safetensors", {"w": ENTRY, "v": {**ENTRY, "data_offsets": [8, 16]}}, bytes(16)))
+    monkeypatch.setattr(safetensors_file, "HEADER_BYTES", 10)
+    with pytest.raises(ValueError, match="10 bytes"):
+        opened(raw(tmp_path / "w.safetensors", {"w": ENTRY}, bytes(8)))
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "bomb.npz", w=np.zeros(10**6))
+    with pytest.raises(ValueError, match="100 times"):
+        opened(tmp_path / "bomb.npz")
+    rng = np.random.default_rng(0)
+    np.savez_compressed(tmp_path / "large.npz", w=rng.integers(0, 3, 1000).astype(float))
+    with pytest.raises(ValueError, match="limit of 500"):
+        opened(tmp_path / "large.npz", memory_limit=500)
+    with zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", bytes(10**6))
+    with pytest.raises(ValueError, match="100 times"):
+        opened(tmp_path / "bomb.pt")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"not a zip"])
+def test_a_broken_zip_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "w.npz").write_bytes(content)
+    with pytest.raises(ValueError, match="zip"):
+        opened(tmp_path / "w.npz")
+
+
+def test_an_array_that_says_more_than_it_holds_is_refused(tmp_path: Path) -> None:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }"
+    member = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    for content, word in ((member, "says shape"), (b"\x93NUMPY\x07\x00", "NumPy array"), (b"junk", "NumPy array")):
+        with zipfile.ZipFile(tmp_path / "w.npz", "w") as archive:
+            archive.writestr("w.npy", content)
+        with pytest.raises(ValueError, match=word):
+            opened(tmp_path / "w.npz")
+
+
+def test_objects_in_an_npz_are_skipped_and_never_run(tmp_path: Path) -> None:
+    np.savez(tmp_path / "w.npz", w=WEIGHTS["w"], bad=np.array([Marker()], dtype=object))
+    Marker.ran = False
+    contents = opened(tmp_path / "w.npz")
+    assert set(contents.tensors) == {"w"}
+    assert contents.skipped[0].name == "bad"
+    assert not Marker.ran
+
+
+class Marker:
+    """A class whose pickle would run a function of ours."""
+
+    ran = False
+
+    def __reduce__(self) -> Any:
+        return (run_it, ())
+
+
+def run_it() -> int:
+    Marker.ran = True
+    return 0
+
+
+class TestTorch:
+    """Files of torch.save."""
+
+    torch: Any = None
+
+    @pytest.fixture(autouse=True)
+    def _torch(self) -> None:
+        TestTorch.torch = pytest.importorskip("torch")
+
+    def state(self) -> dict[str, Any]:
+        return {"w": self.torch.arange(6.0).reshape(2, 3)}
+
+    def test_a_training_file_with_inert_values_is_read(self, tmp_path: Path) -> None:
+        sizes = {"n_layer": 1, "n_head": 2, "n_embd": 4}
+        self.torch.save(
+            {
+                "model": self.state(),
+                "optimizer": {"state": {0: {"exp_avg": self.torch.zeros(2)}}},
+                "model_args": sizes,
+                "args": argparse.Namespace(lr=1e-3, out=Path("out")),
+                "counts": collections.Counter("aab"),
+                "best": np.float64(2.0),
+                "iter_num": 250,
+            },
+            tmp_path / "ckpt.pt",
+        )
+        (checkpoint,) = checkpoints.read(tmp_path)
+        contents = checkpoint.open()
+        assert checkpoint.step == 250
+        assert contents.config["model_type"] == "nanogpt"
+        np.testing.assert_array_equal(contents.tensors["w"].array(), WEIGHTS["w"])
+        assert {entry.name for entry in contents.skipped} >= {"optimizer", "args"}
+
+    def test_a_class_that_could_run_is_refused_by_name_and_not_run(self, tmp_path: Path) -> None:
+        Marker.ran = False
+        self.torch.save({"model": self.state(), "hook": Marker()}, tmp_path / "w.pt")
+        with pytest.raises(ValueError, match=r"run_it.*save_file"):
+            opened(tmp_path / "w.pt")
+        assert not Marker.ran
+
+    @pytest.mark.parametrize("holder", ["state_dict", "model", "module", "weights"])
+    def test_the_weights_are_found_in_their_dictionary(self, holder: str, tmp_path: Path) -> None:
+        self.torch.save({holder: self.state(), "epoch": 3}, tmp_path / "w.ckpt")
+        contents = opened(tmp_path / "w.ckpt")
+        assert set(contents.tensors) == {"w"}
+        assert contents.skipped[0].name == "epoch"
+
+    def test_two_dictionaries_of_unknown_names_are_refused(self, tmp_path: Path) -> None:
+        self.torch.save({"one": self.state(), "two": self.state()}, tmp_path / "w.pt")
+        with pytest.raises(ValueError, match="'one', 'two'"):
+            opened(tmp_path / "w.pt")
+
+    @pytest.mark.parametrize("content", [3, [1, 2]])
+    def test_a_file_without_a_dictionary_is_refused(self, content: Any, tmp_path: Path) -> None:
+        self.torch.save(content, tmp_path / "w.pt")
+        with pytest.raises(ValueError, match="dictionary of tensors"):
+            opened(tmp_path / "w.pt")
+
+    @pytest.mark.parametrize("content", [b"", b"junk", pickle.dumps({"a": 1}), b"PK\x05\x06" + bytes(18)])
+    def test_a_file_that_is_none_of_torch_is_refused(self, content: bytes, tmp_path: Path) -> None:
+        (tmp_path / "w.pt").write_bytes(content)
+        with pytest.raises(ValueError, match=r"w\.pt"):
+            opened(tmp_path / "w.pt")
+
+    def test_the_old_format_is_read_whole_and_said(self, tmp_path: Path) -> None:
+        self.torch.save(self.state(), tmp_path / "w.pt", _use_new_zipfile_serialization=False)
+        contents = opened(tmp_path / "w.pt")
+        assert "read whole" in contents.notes[0]
+        np.testing.assert_array_equal(contents.tensors["w"].array(), WEIGHTS["w"])
+        with pytest.raises(ValueError, match="limit of 10"):
+            opened(tmp_path / "w.pt", memory_limit=10)
+
+    @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "float64"])
+    def test_every_float_format_of_torch_is_read(self, name: str, tmp_path: Path) -> None:
+        stored = self.torch.tensor([[0.5, -1.5], [2.0, 0.0]]).to(getattr(self.torch, name))
+        self.torch.save({"w": stored.T}, tmp_path / "w.pt")
+        tensor = opened(tmp_path / "w.pt").tensors["w"]
+        assert tensor.dtype.itemsize == stored.element_size()
+        np.testing.assert_array_equal(tensor.array().astype(float), [[0.5, 2.0], [-1.5, 0.0]])
+
+    @pytest.mark.filterwarnings("ignore:.*quantized tensor creation:UserWarning")
+    def test_packed_sparse_and_absent_numbers_are_skipped_with_reasons(self) -> None:
+        dense = self.torch.ones(2, 2)
+        state = {
+            "packed": self.torch.quantize_per_tensor(dense, 0.1, 0, self.torch.qint8),
+            "sparse": dense.to_sparse(),
+            "meta": dense.to("meta"),
+            "complex": dense.to(self.torch.complex64),
+            "none": None,
+        }
+        contents = checkpoints.of_states([state])[0].open()
+        assert not contents.tensors
+        assert {entry.name for entry in contents.skipped} == set(state)
+
+    def test_names_that_share_a_storage_are_counted_once(self, tmp_path: Path) -> None:
+        tied = self.state()["w"]
+        self.torch.save({"embed": tied, "head": tied}, tmp_path / "w.pt")
+        contents = opened(tmp_path / "w.pt")
+        assert contents.tensors["embed"].storage == contents.tensors["head"].storage
+        assert contents.nbytes == 24
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_names_are_read_as_they_are_and_escaped_where_they_are_shown(name: str, tmp_path: Path) -> None:
+    save_file({name: WEIGHTS["w"]}, tmp_path / "w.safetensors")
+    assert list(opened(tmp_path / "w.safetensors").tensors) == [name]
+    shown = names.terminal(name)
+    assert shown.isprintable()
+    assert names.csv_cell(name)[0] not in "=+-@"
+    assert names.quoted(name).isprintable()
+
+
+def test_escapes_are_those_of_the_place() -> None:
+    assert names.terminal("\x1b]0;x\x07") == r"\x1b]0;x\x07"
+    assert names.terminal("a\u202eb") == r"a\u202eb"
+    assert names.csv_cell("=cmd()") == "'=cmd()"
+    assert names.csv_cell(" @sum") == "' @sum"
+    assert names.csv_cell("layer.0") == "layer.0"
+    assert names.file_label(3, "png") == "00003.png"
+    assert len(names.quoted("w" * 500)) < 130
+
+
+def test_results_hold_paths_below_the_one_that_was_given(tmp_path: Path) -> None:
+    saved(tmp_path / "run" / "step1" / "model.safetensors")
+    (checkpoint,) = checkpoints.read(tmp_path / "run")
+    assert checkpoint.label == "step1"
+    assert names.relative(Path("/elsewhere/x"), tmp_path) == "x"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="must hold weights") as refused:
+        checkpoints.read(tmp_path / "empty")
+    assert str(tmp_path) not in str(refused.value)
