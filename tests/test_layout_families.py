@@ -1,10 +1,13 @@
 """Attention rebuilt from what the reader returns, against the real model of each family."""
 
+import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.spectra import checkpoints, layouts
 from iclab.spectra.layouts import Layout, Plan
@@ -224,3 +227,50 @@ def test_the_tensors_of_a_family_rebuild_its_attention_and_the_other_row_order_d
     assert output <= 1e-5
     wrong = gaps(layouts.plan(contents.tensors, misread(layout)), seen, family)
     assert max(wrong) > 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", family_cases())
+def test_what_a_family_saves_is_read_as_what_it_holds(family: Family, tmp_path: Path) -> None:
+    config = transformers.AutoConfig.for_model(family.name, **family.config)
+    model = drawn(transformers.AutoModel.from_config(config))
+    model.save_pretrained(tmp_path)
+    saved = layouts.planned(checkpoints.read(tmp_path)[0].open())
+    held = layouts.plan(checkpoints.of_states([model.state_dict()])[0].open().tensors, saved.layout)
+    assert len(saved.layers) == len(held.layers) == 2
+    for ours, theirs in zip(saved.layers, held.layers, strict=True):
+        for part in ("query", "key", "value", "output"):
+            assert_array_equal(getattr(saved.attention(*ours), part), getattr(held.attention(*theirs), part))
+    contents = [sorted(matrix.array().tobytes() for matrix in plan.matrices) for plan in (saved, held)]
+    assert contents[0] == contents[1]
+    unknown = [entry.name for entry in saved.skipped if "no name of a" in entry.reason]
+    assert all(re.search(r"gate\.weight|pooler|patch|cls_token|position_embeddings", name) for name in unknown), (
+        unknown
+    )
+
+
+@pytest.mark.parametrize("widths", [{}, {"kdim": 12, "vdim": 10}])
+def test_the_attention_of_torch_is_rebuilt(widths: dict[str, int]) -> None:
+    module = drawn(torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=True, **widths))
+    generator = torch.Generator().manual_seed(2)
+    query, key, value = (
+        torch.randn(LENGTH, widths.get(name, WIDTH), generator=generator) for name in ("none", "kdim", "vdim")
+    )
+    with torch.no_grad():
+        output, attended = module(query, key, value, average_attn_weights=False)
+    contents = checkpoints.of_states([module.state_dict()])[0].open()
+    plan = layouts.plan(contents.tensors, layouts.from_config({"model_type": "torch", "num_attention_heads": HEADS}))
+    weights = plan.attention("", 0)
+    q, k, v = (
+        np.einsum("hed,id->hie", weight, x.numpy()) + bias[:, None]
+        for weight, bias, x in (
+            (weights.query, weights.query_bias, query),
+            (weights.key, weights.key_bias, key),
+            (weights.value, weights.value_bias, value),
+        )
+    )
+    scores = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(SIZE))
+    ours = scores / scores.sum(-1, keepdims=True)
+    assert_allclose(ours, attended.numpy(), atol=1e-5)
+    ours_out = np.einsum("hie,hde->id", ours @ v, weights.output) + plan.output_bias("", 0)
+    assert_allclose(ours_out, output.numpy(), atol=1e-5 * np.abs(output.numpy()).max())

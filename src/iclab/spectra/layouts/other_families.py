@@ -49,7 +49,7 @@ def vit(config: Config) -> Family:
 
 def torch(config: Config) -> Family:
     """torch.nn.MultiheadAttention, alone or in a stack of encoder or decoder layers."""
-    at = r"(?:layers\.(?P<layer>\d+)\.)?(?P<kind>self_attn\.|multihead_attn\.)?"
+    at = r"(?:layers\.(?P<layer>\d+)\.)?(?:(?P<kind>self_attn|multihead_attn)\.)?"
     rules = [
         Rule(at + r"in_proj_(?:weight|bias)", "qkv", "part,head,dim"),
         *(Rule(at + rf"{part}_proj_weight", part) for part in "qkv"),
