@@ -281,3 +281,39 @@ def test_files_without_steps_are_refused_together_and_skipped_beside_others(tmp_
     series = checkpoints.read(tmp_path)
     assert series.steps == (3,)
     assert {entry.name for entry in series.skipped} == {"best.safetensors", "last.safetensors"}
+
+
+def test_a_config_is_found_beside_the_weights_or_in_the_folder_of_the_series(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
+    for step in (1, 2):
+        saved(tmp_path / f"step{step}" / "model.safetensors")
+    (tmp_path / "step2" / "config.json").write_text('{"model_type": "llama"}')
+    configs = [checkpoint.open().config["model_type"] for checkpoint in checkpoints.read(tmp_path)]
+    assert configs == ["gpt2", "llama"]
+    assert checkpoints.of_states([WEIGHTS], config={"model_type": "opt"})[0].open().config["model_type"] == "opt"
+
+
+def test_distributed_parts_are_skipped_with_the_way_out(tmp_path: Path) -> None:
+    saved(tmp_path / "step1" / "model.safetensors")
+    (tmp_path / "step2").mkdir()
+    (tmp_path / "step2" / "__0_0.distcp").write_bytes(b"x")
+    (skipped,) = checkpoints.read(tmp_path).skipped
+    assert "torch.distributed.checkpoint" in skipped.reason
+
+
+def test_several_files_of_weights_in_one_checkpoint_are_not_guessed_between(tmp_path: Path) -> None:
+    saved(tmp_path / "step1" / "a.safetensors")
+    saved(tmp_path / "step1" / "b.safetensors")
+    saved(tmp_path / "step2" / "only.safetensors")
+    series = checkpoints.read(tmp_path)
+    assert series.steps == (2,)
+    assert "which is meant" in series.skipped[0].reason
+
+
+def test_a_state_with_names_that_are_no_text_is_skipped_there() -> None:
+    opened = checkpoints.of_states([{0: WEIGHTS["w"], "w": WEIGHTS["w"], "fc._packed_params": (1, 2)}])[0].open()
+    assert list(opened.tensors) == ["w"]
+    assert [entry.reason.split(":")[0] for entry in opened.skipped] == [
+        "its name is no text",
+        "packed codes of 8 or fewer bits",
+    ]

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.spectra import checkpoints, layouts
 from iclab.spectra.layouts import Layout, Plan
-from iclab.spectra.weights import AttentionWeights, Rotary
+from iclab.spectra.weights import AttentionWeights, InputNorm, Rotary
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -115,8 +115,11 @@ def drawn(module: Any, seed: int = 0) -> Any:
     return module.eval()
 
 
-def watched(model: Any, family: Family) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-    """What enters attention of one layer, its probabilities and what leaves its output projection."""
+Seen = tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]
+
+
+def watched(model: Any, family: Family) -> Seen:
+    """What enters attention of one layer, its probabilities, what leaves its output projection, the layer's input."""
     layer = model.get_submodule(family.layer.format(LAYER))
     seen: dict[str, Any] = {}
 
@@ -124,16 +127,18 @@ def watched(model: Any, family: Family) -> tuple[np.ndarray, np.ndarray | None, 
         seen["input"] = args[0] if args else kwargs["hidden_states"]
 
     layer.get_submodule(family.attention).register_forward_pre_hook(entered, with_kwargs=True)
+    layer.register_forward_pre_hook(lambda module, args: seen.update(stream=args[0]))
     layer.get_submodule(family.output).register_forward_hook(lambda module, args, out: seen.update(output=out))
     torch.manual_seed(1)
     inputs = {"pixel_values": torch.randn(1, 3, 8, 8)} if family.name == "vit" else {
         "input_ids": torch.randint(0, 50, (1, LENGTH))
     }  # fmt: skip
     with torch.no_grad():
-        out = model(**inputs, output_attentions=family.probabilities)
-    attended = out.attentions[LAYER][0].numpy() if family.probabilities else None
+        answer = model(**inputs, output_attentions=family.probabilities)
+    attended = answer.attentions[LAYER][0].numpy() if family.probabilities else None
     length = seen["input"].shape[-2]
-    return seen["input"].reshape(length, -1).numpy(), attended, seen["output"].reshape(length, -1).numpy()
+    into, out, stream = (seen[name].reshape(length, -1).numpy() for name in ("input", "output", "stream"))
+    return into, attended, out, stream
 
 
 def turned(vectors: np.ndarray, rotary: Rotary) -> np.ndarray:
@@ -206,12 +211,21 @@ def misread(layout: Layout) -> Layout:
     return replace(layout, rules=rules)
 
 
-def gaps(read: Plan, seen: tuple[np.ndarray, np.ndarray | None, np.ndarray], family: Family) -> tuple[float, float]:
+def gaps(read: Plan, seen: Seen, family: Family) -> tuple[float, float]:
     """Largest gap of probabilities, and of outputs relative to the largest output."""
-    inputs, attended, output = seen
+    inputs, attended, output, _ = seen
     ours, ours_out = rebuilt(read, read.attention(*list(read.layers)[LAYER]), inputs, family)
     gap = 0.0 if attended is None else float(np.max(np.abs(ours - attended)))
     return gap, float(np.max(np.abs(ours_out - output)) / np.max(np.abs(output)))
+
+
+def normed(stream: np.ndarray, norm: InputNorm | None, floor: float) -> np.ndarray:
+    """What attention is fed from the residual stream."""
+    if norm is None:
+        return stream
+    moved = stream - stream.mean(1, keepdims=True) * norm.centered
+    scaled = moved / np.sqrt((moved**2).mean(1, keepdims=True) + floor) * norm.gain
+    return scaled if norm.bias is None else scaled + norm.bias
 
 
 @pytest.mark.parametrize("family", family_cases())
@@ -222,9 +236,14 @@ def test_the_tensors_of_a_family_rebuild_its_attention_and_the_other_row_order_d
     seen = watched(model, family)
     contents = checkpoints.of_states([model.state_dict()])[0].open()
     layout = layouts.from_config(config.to_dict())
-    probability, output = gaps(layouts.plan(contents.tensors, layout), seen, family)
+    plan = layouts.plan(contents.tensors, layout)
+    probability, output = gaps(plan, seen, family)
     assert probability <= 1e-5  # float32 scores of order ten
     assert output <= 1e-5
+    norm = plan.attention(*list(plan.layers)[LAYER]).input_norm
+    floors = ("layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps")
+    floor = next((getattr(config, name) for name in floors if hasattr(config, name)), 1e-5)
+    assert_allclose(normed(seen[3].astype(float), norm, floor), seen[0], atol=1e-5)  # float32 numbers of order one
     wrong = gaps(layouts.plan(contents.tensors, misread(layout)), seen, family)
     assert max(wrong) > 0.1
 

@@ -427,6 +427,25 @@ def test_a_mapping_is_a_toml_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("family", "entries"),
+    [
+        ("llama", {"rope_parameters": [1]}),
+        ("llama", {"rope_theta": "x"}),
+        ("llama", {"rope_parameters": {"rope_type": "llama3"}}),
+        ("llama", {"partial_rotary_factor": [2]}),
+        ("llama", {"hidden_size": "32"}),
+        ("llama", {"head_dim": 1.5}),
+        ("gemma2", {"query_pre_attn_scalar": [1]}),
+        ("gemma3", {"layer_types": 3}),
+        ("falcon", {"new_decoder_architecture": True, "num_kv_heads": "x"}),
+    ],
+)
+def test_a_config_with_other_things_than_numbers_is_refused(family: str, entries: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must"):
+        from_config({"model_type": family, "num_attention_heads": 4, "hidden_size": 32, **entries})
+
+
+@pytest.mark.parametrize(
     "make",
     [
         lambda: Contents({name: of_array(name, array) for name, array in NAMES["gpt2"].items()}),

@@ -22,6 +22,7 @@ INTEGERS = {
         "BOOL": "?",
     }.items()
 }  # fmt: skip
+PACKED = "packed codes of 8 or fewer bits: their spectra mean nothing; dequantise the model and save it again"
 _NAMES = {dtype: name for name, dtype in {**FLOATS, **INTEGERS}.items()}
 
 

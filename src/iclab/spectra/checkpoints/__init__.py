@@ -31,10 +31,16 @@ def read(path: str | Path, *, every: int = 1, allow_partial: bool = False, memor
     return Series(checkpoints, tuple(skipped), root)
 
 
-def of_states(states: Sequence[Mapping[str, Any]], steps: Sequence[int] | None = None) -> Series:
+def of_states(
+    states: Sequence[Mapping[str, Any]],
+    steps: Sequence[int] | None = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+) -> Series:
     """The series of state dicts in memory, of NumPy arrays or PyTorch tensors, by their steps.
 
-    Raises ValueError unless there is one step for each, in order.
+    `config` is what config.json would say of the model.
+    Raises ValueError unless there is one step for each.
     """
     numbers = list(range(len(states)) if steps is None else steps)
     require(len(states) > 0, "states must not be empty. Give one dictionary of arrays for each checkpoint.")
@@ -46,15 +52,15 @@ def of_states(states: Sequence[Mapping[str, Any]], steps: Sequence[int] | None =
         whole_number("steps", step, least=0)
     return Series(
         tuple(
-            Checkpoint(step, f"step{step}", partial(_of_state, dict(state)))
+            Checkpoint(step, f"step{step}", partial(_of_state, dict(state), dict(config or {})))
             for step, state in zip(numbers, states, strict=True)
         )
     )
 
 
-def _of_state(state: dict[str, Any]) -> Contents:
+def _of_state(state: dict[str, Any], config: dict[str, Any]) -> Contents:
     tensors, skipped = torch_arrays.split(state)
-    return Contents(tensors, skipped)
+    return Contents(tensors, skipped, config)
 
 
 def _checkpoint(found: folders.Found, root: Path, memory_limit: int) -> Checkpoint:
@@ -92,12 +98,18 @@ def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
         skipped += left
         config |= stated
         notes += said
-    for name in ("config.json", "adapter_config.json"):
-        side = found.files[0].parent / name
-        if side.exists():
-            read_config = json_file(side, root)
-            config |= read_config if name == "config.json" else {"adapter": read_config}
+    config |= _beside("config.json", found, root)
+    adapter = _beside("adapter_config.json", found, root)
+    if adapter:
+        config["adapter"] = adapter
     return Contents(tensors, tuple(skipped), config, tuple(notes))
+
+
+def _beside(name: str, found: folders.Found, root: Path) -> dict[str, Any]:
+    """A JSON file beside the weights, or else in the folder of the series; empty where there is none."""
+    places = (found.files[0].parent / name, root / name)
+    here = next((place for place in places if place.is_symlink() or place.exists()), None)
+    return {} if here is None else json_file(here, root)
 
 
 def _file(

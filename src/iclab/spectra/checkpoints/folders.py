@@ -104,9 +104,15 @@ def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[S
             if len(lone) == 1:
                 found.append(Found(entry, lone[0].files, step_of(entry.name), lone[0].missing))
             else:
-                reason = "several files of weights: which is meant is not said" if lone else "no weights in it"
+                reason = "several files of weights: which is meant is not said" if lone else _nothing(entry)
                 skipped.append(Skipped(relative(entry, path), reason))
     return found, skipped
+
+
+def _nothing(folder: Path) -> str:
+    if next(folder.glob("*.distcp"), None) is not None:
+        return "distributed parts (.distcp): join them with torch.distributed.checkpoint and save one file"
+    return "no weights in it"
 
 
 def _loose(folder: Path, root: Path | None = None) -> list[Found]:

@@ -5,7 +5,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from iclab.spectra.tensors import Skipped, Tensor, of_array
+from iclab.spectra.tensors import PACKED, Skipped, Tensor, of_array
 
 
 def split(state: dict[str, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
@@ -13,10 +13,13 @@ def split(state: dict[str, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]
     kept, skipped = {}, []
     for key, value in state.items():
         name = str(key)
-        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        if not isinstance(key, str):
+            skipped.append(Skipped(name, "its name is no text"))
+        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
             kept[name] = of_array(name, value)
         elif isinstance(value, np.generic) or not hasattr(value, "detach"):
-            skipped.append(Skipped(name, f"a {type(value).__name__}, no tensor"))
+            packed = "_packed_params" in name
+            skipped.append(Skipped(name, PACKED if packed else f"a {type(value).__name__}, no tensor"))
         else:
             reason = _unreadable(value)
             if reason:
@@ -30,7 +33,7 @@ def _unreadable(value: Any) -> str:
     import torch
 
     if value.is_quantized:
-        return "packed codes of 8 or fewer bits: their spectra mean nothing; dequantise the model and save it again"
+        return PACKED
     if value.layout is not torch.strided:
         return "a sparse tensor: save it dense"
     if value.device.type == "meta":

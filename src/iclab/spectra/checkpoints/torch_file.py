@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.safetensors_file import check_names
 from iclab.spectra.checkpoints.torch_arrays import split
 from iclab.spectra.checkpoints.zips import MEMORY, checked_members
 from iclab.spectra.names import quoted
@@ -37,6 +38,7 @@ def tensors(
         f"{quoted(path.name)} must hold a dictionary of tensors; it holds a {type(content).__name__}. {_RESAVE}",
     )
     state, skipped = _weights(content, path)
+    check_names(path.name, [str(key) for key in state])
     kept, others = split(state)
     return kept, (*skipped, *others), _config(content), notes
 

@@ -38,7 +38,13 @@ def from_config(config: Config) -> Layout:
         f"model_type must be one of {', '.join(sorted(FAMILIES))}; got {family!r}. "
         "Write a mapping of your tensors for another model.",
     )
-    rules, geometry = FAMILIES[str(family)](config)
+    try:
+        rules, geometry = FAMILIES[str(family)](config)
+    except (TypeError, AttributeError, KeyError, OverflowError) as error:
+        raise ValueError(
+            f"the config of a {family} model must hold numbers and tables where its library writes them; "
+            f"reading it failed: {type(error).__name__}. Is it the config.json of this model?"
+        ) from None
     return Layout(str(family), tuple(rules), geometry)
 
 

@@ -5,6 +5,8 @@ from iclab.spectra.layouts.geometry import Geometry, first, rotary, sizes
 from iclab.spectra.layouts.rules import Rule
 from iclab.spectra.weights import Rotary
 
+MOST_LAYERS = 10_000  # that a config is believed to have
+
 
 def phi3(config: Config) -> Family:
     """Phi-3: fused in attention and in the MLP."""
@@ -86,7 +88,7 @@ def _gemma_rotaries(config: Config, head_dim: int) -> tuple[Rotary | None, ...]:
     every = first(config, "sliding_window_pattern") or 6
     kinds = first(config, "layer_types") or [
         "full_attention" if (layer + 1) % every == 0 else "sliding_attention"
-        for layer in range(first(config, "num_hidden_layers") or 26)
+        for layer in range(min(first(config, "num_hidden_layers") or 26, MOST_LAYERS))
     ]
     full = rotary(config, head_dim, theta=1e6, layer_type="full_attention")
     local = {} if "rope_parameters" in config else {"rope_theta": config.get("rope_local_base_freq", 1e4)}

@@ -53,7 +53,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is read of one checkpoint. Each tensor is in a layer, in `matrices`, in `vectors` or in `skipped`."""
+    """What is read of one checkpoint. Each tensor is in a layer, in `matrices` or in `skipped`."""
 
     layout: Layout
     layers: Mapping[Place, tuple[Match, ...]]

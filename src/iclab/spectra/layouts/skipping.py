@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from iclab.spectra.tensors import Tensor
+from iclab.spectra.tensors import PACKED, Tensor
 
 _BUFFERS = re.compile(
     r"(?:.*\.)?(?:(?:attn|attention)\.(?:attention\.)?(?:masked_)?bias|rotary_emb\.inv_freq|inv_freq|position_ids|"
@@ -21,7 +21,7 @@ def unreadable(tensor: Tensor, others: Mapping[str, Tensor]) -> str:
         f"{tensor.name}.{part}" in others for part in ("absmax", "quant_map")
     )
     if packed or (not tensor.floating and tensor.name.endswith("weight")):
-        return "packed codes of 8 or fewer bits: their spectra mean nothing; dequantise the model and save it again"
+        return PACKED
     if not tensor.floating:
         return f"stored as {tensor.stored}: no weight"
     if tensor.stored.startswith("F8") and any(tensor.name + scale in others for scale in _SCALES):
