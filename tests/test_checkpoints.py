@@ -154,6 +154,9 @@ def test_a_hub_cache_is_read_by_its_branches(tmp_path: Path) -> None:
         (cache / "snapshots" / commit / "model.safetensors").symlink_to(f"../../blobs/{blob.name}")
         (cache / "refs").mkdir(exist_ok=True)
         (cache / "refs" / f"step{step}").write_text(commit)
+    (cache / "refs" / "pr").mkdir()
+    for name in ("main", "pr/1"):  # a number, and no step
+        (cache / "refs" / name).write_text("a" * 40)
     series = checkpoints.read(cache)
     assert series.steps == (20, 1000)
     assert_array_equal(series[0].open().tensors["w"].array(), WEIGHTS["w"])

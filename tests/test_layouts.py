@@ -303,6 +303,55 @@ def test_a_tied_head_is_counted_once_whether_it_is_stored_or_not() -> None:
     assert len(planned(apart, {"model_type": "gpt2", "tie_word_embeddings": False, **SIZES}).matrices) == 2
 
 
+def test_a_head_that_is_stored_in_place_of_its_embedding_is_the_same_matrix() -> None:
+    tensors = NAMES["gpt2"] | {"lm_head.weight": np.ones((7, WIDTH))}
+    plan = planned(tensors, {"model_type": "gpt2", **SIZES})
+    assert [matrix.role for matrix in plan.matrices] == ["unembed"]
+    assert plan.aliases == (("lm_head.weight", "the embedding"),)
+
+
+def test_raw_parameters_are_skipped_with_reasons_and_read_by_a_mapping() -> None:
+    tensors = {"mix.wq": Q, "mix.wk": K, "mix.wv": V, "mix.wo": O}
+    plan = planned(tensors, {"model_type": "gpt2", **SIZES})
+    assert (dict(plan.layers), plan.matrices) == ({}, ())
+    assert {entry.name for entry in plan.skipped} == set(tensors)
+    rules = [{"match": f"w{role}", "role": role, "output_axis": 1} for role in "qkvo"]
+    assert_same(mapped(tensors, {"heads": HEADS, "tensor": rules}))
+
+
+@pytest.mark.parametrize(("heads", "kv_heads"), [(14, 2), (4, 1), (1, 1)])
+def test_grouped_single_and_lone_heads_are_read(heads: int, kv_heads: int) -> None:
+    shapes = {"q": (heads * 2, 5), "k": (kv_heads * 2, 5), "v": (kv_heads * 2, 5), "o": (5, heads * 2)}
+    tensors = {f"layers.0.self_attn.{part}_proj.weight": np.ones(shape) for part, shape in shapes.items()}
+    config = {"model_type": "qwen2", "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": 2}
+    weights = planned(tensors, config).attention("", 0)
+    assert (weights.query.shape, weights.key.shape) == ((heads, 2, 5), (kv_heads, 2, 5))
+    with pytest.raises(ValueError, match=r"must divide|k_proj"):
+        planned(tensors, {**config, "num_key_value_heads": 3})
+
+
+def test_one_norm_of_two_leaves_a_layer_that_is_not_whole() -> None:
+    tensors = NAMES["llama"] | {"layers.0.self_attn.q_norm.weight": np.ones(SIZE)}
+    plan = planned(tensors, {"model_type": "qwen3", **SIZES})
+    assert not plan.layers
+    assert any("k_norm" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize(
+    ("config", "word"),
+    [
+        ({"model_type": "qwen3"}, "pass a norm"),
+        ({"model_type": "gemma2", "attn_logit_softcapping": 50.0}, "tanh"),
+        ({"model_type": "mpt", "attn_config": {"clip_qkv": 8}}, "clipped"),
+        ({"model_type": "transformer_lens"}, "folded"),
+        ({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}}, "yarn"),
+        ({"model_type": "llama", "quantization_config": {"bits": 4}}, "quantised"),
+    ],
+)
+def test_what_circuits_leave_out_is_said(config: dict[str, Any], word: str) -> None:
+    assert any(word in note for note in from_config({**SIZES, **config}).caveats)
+
+
 def test_cross_attention_is_a_tower_of_its_own_and_unequal_widths_are_read() -> None:
     self_, cross = "layers.0.self_attn", "layers.0.multihead_attn"
     tensors = {

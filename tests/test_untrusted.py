@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from iclab.spectra import checkpoints, names
+from iclab.spectra import checkpoints, layouts, names
 from iclab.spectra.checkpoints import safetensors_file
 from tests.test_checkpoints import WEIGHTS, raw, saved, sharded
 
@@ -313,6 +313,19 @@ class TestTorch:
         contents = opened(tmp_path / "w.pt")
         assert contents.tensors["embed"].storage == contents.tensors["head"].storage
         assert contents.nbytes == 24
+
+    def test_a_tied_model_is_the_same_from_either_format(self, tmp_path: Path) -> None:
+        embedding = self.torch.arange(6.0).reshape(3, 2)
+        (tmp_path / "config.json").write_text('{"model_type": "gpt2", "n_head": 1, "n_embd": 2}')
+        (tmp_path / "old").mkdir()
+        save_file({"transformer.wte.weight": embedding.numpy()}, tmp_path / "model.safetensors")
+        state = {"transformer.wte.weight": embedding, "lm_head.weight": embedding}
+        self.torch.save(state, tmp_path / "old" / "pytorch_model.bin")
+        (tmp_path / "old" / "config.json").write_text((tmp_path / "config.json").read_text())
+        plans = [layouts.planned(opened(folder)) for folder in (tmp_path, tmp_path / "old")]
+        for plan in plans:
+            assert [matrix.name for matrix in plan.matrices] == ["transformer.wte.weight"]
+            assert plan.aliases[0][0] == "transformer.wte.weight"
 
 
 @pytest.mark.parametrize("name", NASTY)

@@ -39,13 +39,15 @@ def content(tensor: Tensor) -> Content:
         bits = chunk.view(_UNSIGNED[chunk.dtype.itemsize]) if tensor.floating else chunk
         if tensor.floating:
             bits = _unsigned_zero(bits)
+        total.update(np.ascontiguousarray(bits).data)
+        added = _squares(chunk)
+        if not math.isfinite(added):  # nan, infinity or overflow
             broken = _not_finite(bits, tensor.stored)
             count = int(np.count_nonzero(broken))
             if count and first is None:
                 first = seen + int(np.argmax(broken))
             bad += count
-        total.update(np.ascontiguousarray(bits).data)
-        squares += 0.0 if bad else _squares(chunk)
+        squares += added
         seen += chunk.size
     where = None if first is None else tuple(int(index) for index in np.unravel_index(first, tensor.shape or (1,)))
     norm = math.nan if bad else math.sqrt(squares)
@@ -81,5 +83,5 @@ def _squares(chunk: np.ndarray) -> float:
     if chunk.dtype not in FLOATS.values():
         return float(np.count_nonzero(chunk))
     values = chunk.astype(np.float64)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return float(values @ values)

@@ -178,7 +178,7 @@ def _revisions(cache: Path, allow_partial: bool) -> tuple[list[Found], list[Skip
         if inner is None:
             skipped.append(Skipped(reference.name, "a revision without weights in this cache"))
         else:
-            found.append(Found(reference, inner.files, step_of(reference.name), inner.missing))
+            found.append(Found(reference, inner.files, _quiet_step(reference), inner.missing))
     require(bool(found), f"the hub cache {quoted(cache.name)} holds no weights. Download the revisions first.")
     return _in_order(found, skipped)
 

@@ -1,12 +1,13 @@
 """The families of models whose tensors are known by name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from iclab.numerics import require
 from iclab.spectra.layouts import gpt_families as gpt
 from iclab.spectra.layouts import llama_families as llama
 from iclab.spectra.layouts import other_families as other
+from iclab.spectra.layouts.caveats import caveats
 from iclab.spectra.layouts.forms import Config, Family
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.rules import Rule
@@ -20,6 +21,7 @@ class Layout:
     rules: tuple[Rule, ...]
     geometry: Geometry
     text_only: bool = False  # whether towers for images and sound have sizes of their own
+    caveats: tuple[str, ...] = ()  # what its circuits leave out of the model's computation
 
 
 def from_config(config: Config) -> Layout:
@@ -31,7 +33,7 @@ def from_config(config: Config) -> Layout:
     if isinstance(nested, Mapping):
         inner = {**nested, "model_type": nested.get("model_type", config.get("model_type"))}
         found = from_config(inner)
-        return Layout(found.family, found.rules, found.geometry, text_only=True)
+        return replace(found, text_only=True)
     family = config.get("model_type")
     require(
         isinstance(family, str) and family in FAMILIES,
@@ -45,7 +47,7 @@ def from_config(config: Config) -> Layout:
             f"the config of a {family} model must hold numbers and tables where its library writes them; "
             f"reading it failed: {type(error).__name__}. Is it the config.json of this model?"
         ) from None
-    return Layout(str(family), tuple(rules), geometry)
+    return Layout(str(family), tuple(rules), geometry, caveats=caveats(rules, geometry, config))
 
 
 FAMILIES: dict[str, Callable[[Config], Family]] = {

@@ -141,6 +141,7 @@ def plan(tensors: Mapping[str, Tensor], layout: Layout) -> Plan:
     matrices, aliases = _tied(matrices, layout)
     if wrappers:
         notes = [f"names are read without {', '.join(wrappers)}", *notes]
+    notes = [*layout.caveats, *notes]
     return Plan(layout, layers, tuple(matrices), tuple(skipped), head_dim, tuple(notes), aliases)
 
 
@@ -198,7 +199,8 @@ def _missing(matches: list[Match]) -> list[str]:
                 f"{quoted(match.tensor.name)} are. Name one of them with role skip.",
             )
             owner[key] = match.tensor.name
-    return [part for part in "qkvo" if part not in owner]
+    norms = [norm for norm in ("q_norm", "k_norm") if norm not in owner]
+    return [part for part in "qkvo" if part not in owner] + (norms if len(norms) == 1 else [])
 
 
 def _matrices(found: list[Match]) -> tuple[list[Matrix], list[Skipped]]:
@@ -232,6 +234,7 @@ def _tied(matrices: list[Matrix], layout: Layout) -> tuple[list[Matrix], tuple[t
             owner[key] = matrix.name
             kept.append(matrix)
     embeddings = [matrix.name for matrix in kept if matrix.role == "embed" and not _POSITIONS.search(matrix.name)]
-    if layout.geometry.tied and embeddings and not aliases and all(matrix.role != "unembed" for matrix in kept):
-        aliases.append((embeddings[0], "the unembedding"))
+    unembeddings = [matrix.name for matrix in kept if matrix.role == "unembed"]
+    if layout.geometry.tied and not aliases and bool(embeddings) != bool(unembeddings):
+        aliases.append((embeddings[0], "the unembedding") if embeddings else (unembeddings[0], "the embedding"))
     return kept, tuple(aliases)
