@@ -15,6 +15,7 @@ from safetensors.numpy import save_file
 
 from iclab.spectra import checkpoints, layouts, names
 from iclab.spectra.checkpoints import safetensors_file
+from iclab.spectra.checkpoints.ledger import contents
 from tests.test_checkpoints import WEIGHTS, raw, saved, sharded
 
 NASTY = [
@@ -213,6 +214,43 @@ def run_it() -> int:
     return 0
 
 
+def damaged(data: bytes, rng: np.random.Generator) -> bytes:
+    """The bytes with a few of them changed, taken out or put in."""
+    found = bytearray(data)
+    for _ in range(rng.integers(1, 9)):
+        at, kind = int(rng.integers(len(found))), rng.integers(3)
+        if kind == 0:
+            found[at] = rng.integers(256)
+        elif kind == 1:
+            del found[at : at + int(rng.integers(1, 40))]
+        else:
+            found[at:at] = rng.bytes(5)
+        found = found or bytearray(b"x")
+    return bytes(found)
+
+
+@pytest.mark.parametrize("name", ["w.safetensors", "w.npz", "packed.npz", "w.pt", "old.pt"])
+def test_a_damaged_file_is_read_or_refused_and_nothing_else(name: str, tmp_path: Path) -> None:
+    weights = {"a.weight": WEIGHTS["w"], "b": np.ones(4, np.float16)}
+    if name.endswith("pt"):
+        torch = pytest.importorskip("torch")
+        state = {key: torch.tensor(array) for key, array in weights.items()}
+        torch.save({"model": state, "epoch": 1}, tmp_path / name, _use_new_zipfile_serialization=name == "w.pt")
+    elif name.endswith("npz"):
+        (np.savez_compressed if name == "packed.npz" else np.savez)(tmp_path / name, **weights)
+    else:
+        save_file(weights, tmp_path / name)
+    whole, rng = (tmp_path / name).read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for _ in range(100):
+        (tmp_path / name).write_bytes(damaged(whole, rng))
+        try:
+            contents(opened(tmp_path / name))
+        except ValueError:
+            refused += 1
+    assert refused > 20
+
+
 class TestTorch:
     """Files of torch.save."""
 
@@ -302,6 +340,7 @@ class TestTorch:
             "meta": dense.to("meta"),
             "complex": dense.to(self.torch.complex64),
             "none": None,
+            "expanded": self.torch.zeros(1).expand(10**12),
         }
         contents = checkpoints.of_states([state])[0].open()
         assert not contents.tensors

@@ -9,7 +9,7 @@ import numpy as np
 
 from iclab.numerics import require
 from iclab.spectra.checkpoints.safetensors_file import check_names
-from iclab.spectra.checkpoints.zips import MEMORY, checked_members
+from iclab.spectra.checkpoints.zips import BROKEN, MEMORY, checked_members
 from iclab.spectra.names import quoted
 from iclab.spectra.tensors import Skipped, Tensor
 
@@ -53,15 +53,15 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> tu
             }
             shape, _, dtype = readers[version](file)
             return shape, dtype, file.tell()
-    except (ValueError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, EOFError) as error:
+    except BROKEN as error:
         raise ValueError(
             f"{quoted(member.filename)} in {quoted(path.name)} must be a NumPy array; got {type(error).__name__}."
         ) from None
 
 
 def _array(path: Path, member: str) -> np.ndarray:
-    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-        try:
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
             return np.lib.format.read_array(file, allow_pickle=False)
-        except (ValueError, zipfile.BadZipFile, EOFError) as error:
-            raise ValueError(f"{quoted(member)} in {quoted(path.name)} is damaged: {type(error).__name__}.") from None
+    except BROKEN as error:
+        raise ValueError(f"{quoted(member)} in {quoted(path.name)} is damaged: {type(error).__name__}.") from None

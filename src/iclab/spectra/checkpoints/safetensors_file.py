@@ -10,7 +10,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from iclab.numerics import require
-from iclab.spectra.names import LONGEST, quoted
+from iclab.spectra.names import LONGEST, quoted, terminal
 from iclab.spectra.tensors import FLOATS, INTEGERS, Skipped, Tensor
 
 HEADER_BYTES = 100_000_000
@@ -27,7 +27,9 @@ def tensors(path: Path) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
         with safe_open(path, framework="numpy"):  # checks offsets, shapes and length
             pass
     except SafetensorError as error:
-        raise ValueError(f"{quoted(path.name)} must be a whole safetensors file; got: {error}.") from None
+        raise ValueError(
+            f"{quoted(path.name)} must be a whole safetensors file; got: {terminal(str(error))[:200]}."
+        ) from None
     header.pop("__metadata__", None)
     kept, skipped = {}, []
     for name, entry in header.items():

@@ -40,6 +40,8 @@ def _unreadable(value: Any) -> str:
         return "a tensor on the meta device: it has no numbers"
     if value.is_complex():
         return "complex numbers"
+    if value.numel() * value.element_size() > value.untyped_storage().nbytes():
+        return "an expanded tensor: its shape says more numbers than it holds"
     return ""
 
 

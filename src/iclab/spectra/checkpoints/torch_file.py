@@ -4,7 +4,6 @@ import argparse
 import collections
 import pathlib
 import warnings
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from iclab.numerics import require
 from iclab.spectra.checkpoints.safetensors_file import check_names
 from iclab.spectra.checkpoints.torch_arrays import split
-from iclab.spectra.checkpoints.zips import MEMORY, checked_members
+from iclab.spectra.checkpoints.zips import MEMORY, checked_members, is_zip
 from iclab.spectra.names import quoted
 from iclab.spectra.tensors import Skipped, Tensor
 
@@ -50,7 +49,7 @@ def _loaded(path: Path, memory_limit: int) -> tuple[Any, tuple[str, ...]]:
         raise ImportError(
             f"{quoted(path.name)} needs PyTorch to be read: pip install 'iclab[torch]'. Safetensors and .npz do not."
         ) from None
-    mapped = zipfile.is_zipfile(path)
+    mapped = is_zip(path)
     size = path.stat().st_size
     if mapped:
         checked_members(path, memory_limit=memory_limit)

@@ -1,13 +1,27 @@
 """Zip files by somebody else: sizes are read before anything is unpacked."""
 
+import lzma
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 from iclab.numerics import require
 from iclab.spectra.names import quoted
 
 RATIO = 100  # unpacked size over packed size of one member
+BROKEN = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
+    NotImplementedError, RuntimeError, ValueError, OSError, EOFError, KeyError, TypeError,
+)  # fmt: skip
+"""What reading a damaged zip can end in."""
 MEMORY = 2**34  # bytes that members may take together when unpacked
+
+
+def is_zip(path: Path) -> bool:
+    """Whether a file begins as zip files do."""
+    with open(path, "rb") as file:
+        return file.read(2) == b"PK"
 
 
 def checked_members(path: Path, *, memory_limit: int = MEMORY) -> list[zipfile.ZipInfo]:
@@ -19,7 +33,7 @@ def checked_members(path: Path, *, memory_limit: int = MEMORY) -> list[zipfile.Z
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+    except BROKEN as error:
         raise ValueError(
             f"{quoted(path.name)} must be a whole zip file; it is not: {type(error).__name__}."
         ) from None

@@ -11,6 +11,7 @@ from iclab.spectra.layouts.caveats import caveats
 from iclab.spectra.layouts.forms import Config, Family
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.rules import Rule
+from iclab.spectra.names import quoted
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def from_config(config: Config) -> Layout:
     family = config.get("model_type")
     require(
         isinstance(family, str) and family in FAMILIES,
-        f"model_type must be one of {', '.join(sorted(FAMILIES))}; got {family!r}. "
+        f"model_type must be one of {', '.join(sorted(FAMILIES))}; got {quoted(str(family))}. "
         "Write a mapping of your tensors for another model.",
     )
     try:

@@ -10,6 +10,8 @@ import numpy as np
 from iclab.numerics import require, whole_number
 from iclab.spectra.weights import Rotary
 
+LARGEST = 2**20  # heads, or dimensions of a head, that a config is believed to have
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -31,14 +33,12 @@ class Geometry:
     tied: bool = False  # whether the unembedding is the embedding
 
     def __post_init__(self) -> None:
-        whole_number("heads", self.heads)
-        whole_number("kv_heads", self.kv_heads)
+        for name, value in (("heads", self.heads), ("kv_heads", self.kv_heads), ("head_dim", self.head_dim or 1)):
+            require(whole_number(name, value) <= LARGEST, f"{name} must be at most {LARGEST:,}; got {value:,}.")
         require(
             self.heads % self.kv_heads == 0,
             f"kv_heads must divide heads; got {self.heads} heads and {self.kv_heads} key/value heads.",
         )
-        if self.head_dim is not None:
-            whole_number("head_dim", self.head_dim)
         require(
             self.norm_gain in ("weight", "1+weight"),
             f'norm_gain must be "weight" or "1+weight"; got {self.norm_gain!r}.',
@@ -114,11 +114,14 @@ def _stretched(frequencies: np.ndarray, kind: str, given: Mapping[str, Any]) -> 
     """Frequencies for contexts longer than the trained ones, or None where the rule is not known here."""
     if kind == "default":
         return frequencies
+    if kind not in ("linear", "llama3"):
+        return None
+    bad = [name for name, value in given.items() if isinstance(value, int | float) and not 0 < value < math.inf]
+    require(not bad, f"numbers of a stretched rotation must be positive and finite; {', '.join(bad)} is not.")
     if kind == "linear":
         return frequencies / given["factor"]
-    if kind == "llama3":
-        turns = given["original_max_position_embeddings"] * frequencies / (2 * math.pi)
-        low, high = given["low_freq_factor"], given["high_freq_factor"]
-        kept = np.clip((turns - low) / (high - low), 0, 1)
-        return frequencies * (kept + (1 - kept) / given["factor"])
-    return None
+    turns = given["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    low, high = given["low_freq_factor"], given["high_freq_factor"]
+    require(low < high, f"low_freq_factor must be below high_freq_factor; got {low} and {high}.")
+    kept = np.clip((turns - low) / (high - low), 0, 1)
+    return frequencies * (kept + (1 - kept) / given["factor"])
