@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 from safetensors.numpy import save_file
 
 from iclab.spectra import checkpoints
-from iclab.spectra.checkpoints.ledger import Ledger
+from iclab.spectra.checkpoints.ledger import Ledger, contents
 from iclab.spectra.checkpoints.steps import step_of
 
 WEIGHTS = {"w": np.arange(6, dtype=np.float32).reshape(2, 3)}
@@ -313,6 +313,15 @@ def test_several_files_of_weights_in_one_checkpoint_are_not_guessed_between(tmp_
     assert "which is meant" in series.skipped[0].reason
 
 
+def test_other_files_beside_the_weights_of_a_folder_do_not_make_it_a_series(tmp_path: Path) -> None:
+    saved(tmp_path / "model.safetensors")
+    for name in ("consolidated.00.pth", "export_1_2.bin", "2_Dense/model.safetensors", "vae_1_2/model.safetensors"):
+        saved(tmp_path / name)
+    series = checkpoints.read(tmp_path)
+    assert [file.name for file in series[0].files] == ["model.safetensors"]
+    assert len(series.skipped) == 4
+
+
 def test_a_state_with_names_that_are_no_text_is_skipped_there() -> None:
     opened = checkpoints.of_states([{0: WEIGHTS["w"], "w": WEIGHTS["w"], "fc._packed_params": (1, 2)}])[0].open()
     assert list(opened.tensors) == ["w"]
@@ -320,3 +329,16 @@ def test_a_state_with_names_that_are_no_text_is_skipped_there() -> None:
         "its name is no text",
         "packed codes of 8 or fewer bits",
     ]
+
+
+def test_a_long_series_takes_no_more_memory_than_one_checkpoint(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for step in range(50):
+        saved(tmp_path / f"step{step}.safetensors", {"w": rng.standard_normal((256, 256)).astype(np.float32)})
+    series = checkpoints.read(tmp_path)
+    tracemalloc.start()
+    digests = {contents(checkpoint.open())["w"].digest for checkpoint in series}
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(digests) == 50
+    assert peak < 2 * 2**20  # one tensor of 256 KiB in float64, and its bits

@@ -1,5 +1,6 @@
 """Roles, orders and sizes: the same weights under every name, and what does not fit is refused."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.spectra import layouts
 from iclab.spectra.checkpoints import Contents
+from iclab.spectra.checkpoints.ledger import contents
 from iclab.spectra.layouts import Plan, from_config, from_mapping
 from iclab.spectra.layouts.rules import unwrapped
 from iclab.spectra.tensors import of_array
@@ -208,6 +210,39 @@ def test_a_linear_weight_read_as_one_stored_in_out_is_refused() -> None:
         planned(NAMES["nanogpt"], {"model_type": "gpt2", **SIZES})
 
 
+@pytest.mark.parametrize("family", NAMES)
+@pytest.mark.parametrize("shape", [(), (6,), (2, 3), (3, 2, 5), (2, 2, 2, 2)])
+def test_a_tensor_of_another_shape_is_refused_by_name(family: str, shape: tuple[int, ...]) -> None:
+    config = {"model_type": family, "partial_rotary_factor": 1.0, **SIZES}
+    for name, right in NAMES[family].items():
+        flat = right.ndim < 3 and shape == (right.size,)  # a bias may be stored flat
+        if right.shape != shape and not flat:
+            with pytest.raises(ValueError, match=re.escape(name)):
+                planned(NAMES[family] | {name: np.ones(shape)}, config)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_an_output_axis_that_a_tensor_lacks_is_refused(axis: int) -> None:
+    rules = [{"match": "w", "role": "q", "output_axis": axis}]
+    shape = (HEADS * SIZE, WIDTH) if axis == 2 else (2,) * (4 - axis)
+    with pytest.raises(ValueError, match=r"'w' .*(?:must be a|has)"):
+        mapped({"w": np.ones(shape)}, {"heads": HEADS, "head_dim": SIZE, "tensor": rules})
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "word"),
+    [
+        ("layers.0.input_layernorm.weight", np.ones(WIDTH + 1), "as long as the input"),
+        ("layers.0.input_layernorm.weight", np.ones((WIDTH, 1)), "must be a vector"),
+        ("layers.0.self_attn.o_proj.bias", np.ones(WIDTH + 1), "as long as the output"),
+        ("layers.0.self_attn.q_norm.weight", np.ones(SIZE + 1), "must have 2 numbers"),
+    ],
+)
+def test_gains_and_biases_of_another_length_are_refused(name: str, array: np.ndarray, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        planned(NAMES["llama"] | {name: array}, {"model_type": "qwen3", **SIZES})
+
+
 def test_two_tensors_in_one_part_are_refused_together() -> None:
     tensors = NAMES["vit"] | {"layers.0.attention.q_proj.weight": SEPARATE["q"]}
     with pytest.raises(ValueError, match=r"both 'layer\.0\.attention.*' and 'layers\.0\.attention\.q_proj"):
@@ -300,6 +335,10 @@ def test_a_tied_head_is_counted_once_whether_it_is_stored_or_not() -> None:
         assert [matrix.name for matrix in plan.matrices if matrix.name != "wpe.weight"] == ["wte.weight"]
         assert plan.aliases[0][0] == "wte.weight"
     apart = {"wte.weight": embedding, "lm_head.weight": embedding.copy()}
+    stored_twice = Contents({name: of_array(name, array) for name, array in (NAMES["gpt2"] | apart).items()})
+    layout = from_config({"model_type": "gpt2", **SIZES})
+    assert len(layouts.planned(stored_twice, layout).matrices) == 2
+    assert len(layouts.planned(stored_twice, layout, known=contents(stored_twice)).matrices) == 1
     assert len(planned(apart, {"model_type": "gpt2", "tie_word_embeddings": False, **SIZES}).matrices) == 2
 
 

@@ -83,7 +83,7 @@ def _noted_step(found: folders.Found, root: Path) -> int | None:
 def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
     """The tensors of all files of one checkpoint. Raises ValueError when two files hold one name."""
     tensors: dict[str, Tensor] = {}
-    skipped: list[Skipped] = list(found.skipped)
+    skipped: list[Skipped] = []
     config: dict[str, Any] = {}
     notes: list[str] = [f"shard {quoted(shard)} is missing: its tensors are not analysed" for shard in found.missing]
     for file in found.files:

@@ -1,13 +1,13 @@
 """Which files are the weights of a checkpoint, and which entries of a folder are checkpoints."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iclab.numerics import require
 from iclab.spectra.checkpoints.paths import bare_name, entries, json_file, regular_file
 from iclab.spectra.checkpoints.steps import says_step, step_of
-from iclab.spectra.names import quoted, relative
+from iclab.spectra.names import quoted, relative, terminal
 from iclab.spectra.tensors import Skipped
 
 CANONICAL = (
@@ -32,13 +32,12 @@ _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.(?:safetensors|bin)$")
 
 @dataclass(frozen=True)
 class Found:
-    """One checkpoint on disk: its name, its files, and shards that its index names but the folder lacks."""
+    """One checkpoint on disk: its path, its files, and shards that its index names but the folder lacks."""
 
     path: Path
     files: tuple[Path, ...]
-    step: int | None
     missing: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = field(default=())
+    step: int | None = None
 
 
 def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], list[Skipped]]:
@@ -48,17 +47,19 @@ def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], lis
     """
     require(path.exists(), f"the path must exist; got {quoted(str(path))}. {SUPPORTED}")
     if not path.is_dir():
-        return [_single(path, path)], []
+        return _in_order([_file(path, path)], [])
     if (path / "snapshots").is_dir() and (path / "refs").is_dir():
         return _revisions(path, allow_partial)
     found, skipped = _folders_below(path, allow_partial)
+    found += [_file(entry, path) for entry in _loose(path, path)]
     whole = _folder(path, path, allow_partial)
-    found += _loose(path)
-    if whole is not None and any(says_step(entry.path.name) for entry in found):
-        skipped.append(Skipped(relative(whole.files[0], path), "weights beside a series: they state no step"))
-    elif whole is not None:
-        skipped += [Skipped(relative(entry.path, path), "beside the weights of the folder") for entry in found]
-        found = [whole]
+    if whole is not None:  # what else is here is a series only where it says so
+        stepped = [entry for entry in found if says_step(entry.path.name)]
+        beside = [entry for entry in found if entry not in stepped] if stepped else found
+        skipped += [Skipped(relative(entry.path, path), "beside the weights of the folder") for entry in beside]
+        if stepped:
+            skipped.append(Skipped(relative(whole.files[0], path), "weights beside a series: they state no step"))
+        found = stepped or [whole]
     require(
         bool(found),
         f"{quoted(path.name)} must hold weights; there are none. {SUPPORTED}"
@@ -67,31 +68,44 @@ def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], lis
     return _in_order(found, skipped)
 
 
-def _in_order(found: list[Found], skipped: list[Skipped]) -> tuple[list[Found], list[Skipped]]:
+def _in_order(
+    found: list[Found], skipped: list[Skipped], *, words_only: bool = False
+) -> tuple[list[Found], list[Skipped]]:
+    """Checkpoints by the steps that their names state; a lone one needs none.
+
+    Raises ValueError with the candidates for a name that could state several.
+    """
     if len(found) == 1:
-        return found, skipped
-    silent = [entry for entry in found if entry.step is None]
-    skipped += [Skipped(entry.path.name, "its name states no step") for entry in silent]
-    stepped = [entry for entry in found if entry.step is not None]
+        return [replace(found[0], step=_lone_step(found[0]))], skipped
+    stepped, silent = [], []
+    for entry in found:
+        step = step_of(entry.path.name) if says_step(entry.path.name) or not words_only else None
+        (silent if step is None else stepped).append(replace(entry, step=step))
     names = ", ".join(quoted(entry.path.name) for entry in silent[:5])
     require(bool(stepped), f"names of checkpoints must state their steps; got {names}. Write step100, say.")
-    return sorted(stepped, key=lambda entry: (entry.step, entry.path.name)), skipped
+    left = [Skipped(terminal(entry.path.name), "its name states no step") for entry in silent]
+    return sorted(stepped, key=lambda entry: (entry.step, entry.path.name)), [*skipped, *left]
 
 
-def _single(path: Path, root: Path) -> Found:
+def _lone_step(entry: Found) -> int | None:
+    """The step of a lone checkpoint: of a file by any number, of a folder by a word for it."""
+    try:
+        return step_of(entry.path.name) if says_step(entry.path.name) or not entry.path.is_dir() else None
+    except ValueError:
+        return None
+
+
+def _file(path: Path, root: Path) -> Found:
     regular_file(path, root)
     require(
         path.suffix.lower() in FORMATS and not _NEVER.fullmatch(path.name),
         f"{quoted(path.name)} is no file of weights that is read. {SUPPORTED}",
     )
-    try:
-        return Found(path, (path,), step_of(path.name))
-    except ValueError:  # a lone file needs no step
-        return Found(path, (path,), None)
+    return Found(path, (path,))
 
 
 def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[Skipped]]:
-    """The folders below that are checkpoints, each with the step its name states, and the others."""
+    """The folders below that are checkpoints, and the others with the reason."""
     found, skipped = [], []
     for entry in entries(path, path):
         if entry.name.startswith(("tmp-", ".tmp", ".unfinished")):
@@ -100,11 +114,11 @@ def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[S
             )
         elif entry.is_dir():
             inner = _folder(entry, path, allow_partial)
-            lone = _loose(entry, path) if inner is None else [inner]
-            if len(lone) == 1:
-                found.append(Found(entry, lone[0].files, step_of(entry.name), lone[0].missing))
+            files = _loose(entry, path) if inner is None else []
+            if inner is not None or len(files) == 1:
+                found.append(inner or Found(entry, (_file(files[0], path).path,)))
             else:
-                reason = "several files of weights: which is meant is not said" if lone else _nothing(entry)
+                reason = "several files of weights: which is meant is not said" if files else _nothing(entry)
                 skipped.append(Skipped(relative(entry, path), reason))
     return found, skipped
 
@@ -115,21 +129,17 @@ def _nothing(folder: Path) -> str:
     return "no weights in it"
 
 
-def _loose(folder: Path, root: Path | None = None) -> list[Found]:
+def _loose(folder: Path, root: Path) -> list[Path]:
     """Files of weights that carry names of their own, twin formats once."""
     kept: dict[str, Path] = {}
-    for entry in entries(folder, root or folder):
+    for entry in entries(folder, root):
         known = entry.suffix.lower() in FORMATS and not _NEVER.fullmatch(entry.name)
         own = entry.name not in CANONICAL and not _SHARD.search(entry.name)
         if known and own and not entry.name.startswith(("tmp-", ".")) and not entry.is_dir():
             twin = kept.get(entry.stem)
             if twin is None or FORMATS.index(entry.suffix.lower()) < FORMATS.index(twin.suffix.lower()):
                 kept[entry.stem] = entry
-    for entry in kept.values():
-        regular_file(entry, root or folder)
-    if len(kept) == 1:
-        return [_single(entry, root or folder) for entry in kept.values()]
-    return [Found(entry, (entry,), step_of(entry.name)) for entry in kept.values()]
+    return list(kept.values())
 
 
 def _folder(folder: Path, root: Path, allow_partial: bool) -> Found | None:
@@ -145,7 +155,7 @@ def _folder(folder: Path, root: Path, allow_partial: bool) -> Found | None:
         return None
     regular_file(folder / name, root)
     if not name.endswith(".index.json"):
-        return Found(folder, (folder / name,), _quiet_step(folder))
+        return Found(folder, (folder / name,))
     return _sharded(folder, name, root, allow_partial)
 
 
@@ -163,7 +173,7 @@ def _sharded(folder: Path, name: str, root: Path, allow_partial: bool) -> Found:
     require(bool(there), f"no shard that {quoted(name)} names is there. The download is not whole.")
     for shard in there:
         regular_file(folder / shard, root)
-    return Found(folder, tuple(folder / shard for shard in there), _quiet_step(folder), missing)
+    return Found(folder, tuple(folder / shard for shard in there), missing)
 
 
 def _revisions(cache: Path, allow_partial: bool) -> tuple[list[Found], list[Skipped]]:
@@ -176,16 +186,8 @@ def _revisions(cache: Path, allow_partial: bool) -> tuple[list[Found], list[Skip
         folder = cache / "snapshots" / commit
         inner = _folder(folder, cache, allow_partial) if folder.is_dir() else None
         if inner is None:
-            skipped.append(Skipped(reference.name, "a revision without weights in this cache"))
+            skipped.append(Skipped(terminal(reference.name), "a revision without weights in this cache"))
         else:
-            found.append(Found(reference, inner.files, _quiet_step(reference), inner.missing))
+            found.append(Found(reference, inner.files, inner.missing))
     require(bool(found), f"the hub cache {quoted(cache.name)} holds no weights. Download the revisions first.")
-    return _in_order(found, skipped)
-
-
-def _quiet_step(path: Path) -> int | None:
-    """The step of a lone checkpoint, where its name has a word for it and one number."""
-    try:
-        return step_of(path.name) if says_step(path.name) else None
-    except ValueError:
-        return None
+    return _in_order(found, skipped, words_only=True)

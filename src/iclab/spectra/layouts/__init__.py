@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.series import Contents
 from iclab.spectra.layouts.adapters import adapted
 from iclab.spectra.layouts.families import FAMILIES, Layout, from_config
@@ -27,19 +28,26 @@ __all__ = [
 ]
 
 
-def planned(contents: Contents, layout: Layout | None = None, *, base: Mapping[str, Tensor] | None = None) -> Plan:
+def planned(
+    contents: Contents,
+    layout: Layout | None = None,
+    *,
+    base: Mapping[str, Tensor] | None = None,
+    known: Mapping[str, Content] | None = None,
+) -> Plan:
     """The plan for an opened checkpoint, its adapters applied to the tensors of `base` or read alone.
 
-    Without a layout the family is what the checkpoint's own config says. Raises ValueError where it says none.
+    Without a layout the family is what the checkpoint's own config says; `known` contents tell tied embeddings
+    that are stored twice. Raises ValueError where it says none.
     """
     require(
         layout is not None or "model_type" in contents.config,
         "the family of the model must be known; there is no config.json with a model_type. Give the config of the "
         "model (of the base model for an adapter) or a mapping of its tensors.",
     )
-    known = layout or from_config(contents.config)
-    applied = adapted(contents.tensors, contents.config.get("adapter"), known, base=base)
-    made = plan(applied.tensors, known)
+    read = layout or from_config(contents.config)
+    applied = adapted(contents.tensors, contents.config.get("adapter"), read, base=base)
+    made = plan(applied.tensors, read, known=known)
     return replace(
         made,
         skipped=(*contents.skipped, *made.skipped),

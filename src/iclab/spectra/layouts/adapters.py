@@ -12,7 +12,7 @@ from iclab.numerics import require, whole_number
 from iclab.spectra.layouts.families import Layout
 from iclab.spectra.layouts.rules import rule_of, unwrapped
 from iclab.spectra.names import quoted
-from iclab.spectra.tensors import Skipped, Tensor
+from iclab.spectra.tensors import Tensor
 
 _FACTOR = re.compile(r"(?P<path>.+)\.lora_(?P<side>[AB])(?:\.(?P<adapter>[^.]+))?\.weight")
 _EMBEDDING = re.compile(r"(?P<path>.+)\.lora_embedding_(?P<side>[AB])(?:\.(?P<adapter>[^.]+))?")
@@ -21,10 +21,9 @@ _SLICE = 2**24  # numbers of a product that are formed at a time
 
 @dataclass(frozen=True)
 class Adapted:
-    """Tensors with adapters applied, or their changes alone; what is skipped, and notes."""
+    """Tensors with adapters applied, or their changes alone, and notes."""
 
     tensors: Mapping[str, Tensor]
-    skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -42,7 +41,7 @@ def adapted(
     Raises ValueError for DoRA, whose change is no product of its factors, for several adapters at once, and
     for factors that do not fit each other or their base, naming them.
     """
-    plain, _ = unwrapped(tensors)
+    plain, wrappers = unwrapped(tensors)
     dora = next((name for name in tensors if "lora_magnitude_vector" in name), None)
     require(
         dora is None and not (adapter or {}).get("use_dora"),
@@ -66,9 +65,11 @@ def adapted(
             zero.append(path)
         changed[tensor.name] = tensor
     notes = [f"{len(factors)} adapters are read {'on their base' if below else 'alone: the changes they make'}"]
+    if wrappers:
+        notes.append(f"names are read without {', '.join(wrappers)}")
     if zero:
         notes.append(f"{len(zero)} of {len(factors)} adapters are zero (untrained B), {quoted(zero[0])} the first")
-    return Adapted(changed, (), tuple(notes))
+    return Adapted(changed, tuple(notes))
 
 
 def _factors(tensors: Mapping[str, Tensor], plain: Mapping[str, str]) -> dict[str, dict[str, Tensor]]:
@@ -127,17 +128,21 @@ def _below(
     return below, passed
 
 
-def scale_of(path: str, adapter: Mapping[str, Any]) -> float:
-    """The factor of B A: α/r, or α/√r when use_rslora is set; r and α may differ by module."""
-    rank = whole_number("r", _patterned(path, adapter.get("rank_pattern"), adapter.get("r")))
-    alpha = _patterned(path, adapter.get("alpha_pattern"), adapter.get("lora_alpha"))
-    require(isinstance(alpha, int | float), f"lora_alpha must be a number; got {alpha!r} for {quoted(path)}.")
+def _scale(path: str, adapter: Mapping[str, Any], rank: int) -> float:
+    """The factor of B A: α/r, or α/√r when use_rslora is set."""
+    alpha = _patterned(path, adapter, "alpha_pattern", "lora_alpha")
+    require(
+        isinstance(alpha, int | float) and math.isfinite(alpha),
+        f"lora_alpha must be a finite number; got {quoted(str(alpha))} for {quoted(path)}.",
+    )
     return float(alpha) / (math.sqrt(rank) if adapter.get("use_rslora") else rank)
 
 
-def _patterned(path: str, patterns: Mapping[str, Any] | None, default: Any) -> Any:
-    """The value of the first pattern that the end of the path fits, as whole components."""
-    for pattern, value in (patterns or {}).items():
+def _patterned(path: str, adapter: Mapping[str, Any], patterns: str, default: str) -> Any:
+    """The entry of the first pattern that the end of the path fits, as whole components, else the default one."""
+    table = adapter.get(patterns) or {}
+    require(isinstance(table, Mapping), f"{patterns} of an adapter must be a table; got {quoted(str(table))}.")
+    for pattern, value in table.items():
         require(
             not set(pattern) & set("({") and sum(map(pattern.count, "*+")) <= 2,
             f"patterns of an adapter must be paths, with two wildcards at most; got {quoted(pattern)}. "
@@ -149,16 +154,15 @@ def _patterned(path: str, patterns: Mapping[str, Any] | None, default: Any) -> A
             raise ValueError(f"patterns of an adapter must be regular expressions; got {quoted(pattern)}.") from None
         if fits:
             return value
-    return default
+    return adapter.get(default)
 
 
 def _changed(
     path: str, pair: Mapping[str, Tensor], adapter: Mapping[str, Any], layout: Layout, base: Tensor | None
 ) -> Tensor:
     """The weight with its change, or the change, formed in float32 when it is read."""
-    scale = scale_of(path, adapter)
     out, into = pair["B"].shape[0], pair["A"].shape[1]
-    rank = whole_number("r", _patterned(path, adapter.get("rank_pattern"), adapter.get("r")))
+    rank = whole_number("r", _patterned(path, adapter, "rank_pattern", "r"))
     require(
         pair["A"].shape[0] == rank,
         f"the rank of {quoted(path)} must be the {rank} of adapter_config.json; got {pair['A'].shape[0]}.",
@@ -172,7 +176,7 @@ def _changed(
         f"the adapter of {quoted(path)} must have the shape of its base; got {shape} and "
         f"{base.shape if base else ()}. Is it the base that was adapted?",
     )
-    return Tensor(name, shape, np.dtype(np.float32), _product(pair, scale, transposed, base))
+    return Tensor(name, shape, np.dtype(np.float32), _product(pair, _scale(path, adapter, rank), transposed, base))
 
 
 def _product(

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.layouts.families import Layout
 from iclab.spectra.layouts.rules import ATTENTION, PARTS, Match, matched, unwrapped
 from iclab.spectra.layouts.skipping import no_role, unreadable
-from iclab.spectra.layouts.splitting import check, head_dim_of, split
+from iclab.spectra.layouts.splitting import check, check_axes, check_norm, check_widths, head_dim_of, split
 from iclab.spectra.names import quoted
 from iclab.spectra.tensors import Skipped, Tensor
 from iclab.spectra.weights import AttentionWeights, InputNorm, QueryKeyNorm
@@ -110,9 +111,10 @@ class Plan:
         return stored if self.layout.geometry.norm_gain == "weight" else 1 + stored.astype(np.float64)
 
 
-def plan(tensors: Mapping[str, Tensor], layout: Layout) -> Plan:
+def plan(tensors: Mapping[str, Tensor], layout: Layout, *, known: Mapping[str, Content] | None = None) -> Plan:
     """The plan for a checkpoint.
 
+    Embeddings of equal content in `known` are one tied matrix, as those of one storage are.
     Raises ValueError for two tensors in one part, for a tensor that two rules claim and for a size that does
     not fit the heads, naming them.
     """
@@ -138,7 +140,7 @@ def plan(tensors: Mapping[str, Tensor], layout: Layout) -> Plan:
     layers, loose, notes = _layers(found)
     matrices, vectors = _matrices([*loose, *(m for m in found if _outside(m))])
     skipped += vectors
-    matrices, aliases = _tied(matrices, layout)
+    matrices, aliases = _tied(matrices, layout, known or {})
     if wrappers:
         notes = [f"names are read without {', '.join(wrappers)}", *notes]
     notes = [*layout.caveats, *notes]
@@ -160,11 +162,16 @@ def _norm_bias(match: Match) -> bool:
 def _checked(found: list[Match], layout: Layout) -> int:
     """The head size, after every attention tensor was held against it."""
     attention = [match for match in found if match.rule.role in ATTENTION]
-    weights = [match for match in attention if not match.bias and len(match.tensor.shape) in (2, 3)]
+    for match in attention:
+        check_axes(match)
+    weights = [match for match in attention if not match.bias]
     geometry = layout.geometry
     head_dim = geometry.head_dim or (head_dim_of(weights[0], geometry) if weights else 0)
     for match in attention:
         check(match, geometry, head_dim)
+    for match in found:
+        if match.rule.role in ("norm", "q_norm", "k_norm"):
+            check_norm(match, geometry, head_dim)
     return head_dim
 
 
@@ -182,6 +189,7 @@ def _layers(found: list[Match]) -> tuple[dict[Place, tuple[Match, ...]], list[Ma
             where = f"layer {place[1]}" + (f" of {quoted(place[0])}" if place[0] else "")
             notes.append(f"{where} has no {', '.join(missing)}: its tensors are read as single matrices")
         else:
+            check_widths(places[place])
             layers[place] = tuple(places[place])
     return layers, loose, notes
 
@@ -208,8 +216,10 @@ def _matrices(found: list[Match]) -> tuple[list[Matrix], list[Skipped]]:
     matrices, skipped = [], []
     for match in found:
         tensor, rule = match.tensor, match.rule
-        if len(tensor.shape) not in (2, 3) or match.bias:
-            skipped.append(Skipped(tensor.name, "a vector: it has no spectrum"))
+        axes = len(tensor.shape)
+        if match.bias or axes not in (2, 3) or rule.output_axis >= axes:
+            reason = "a vector: it has no spectrum" if match.bias or axes < 2 else f"no matrix: it has {axes} axes"
+            skipped.append(Skipped(tensor.name, reason))
             continue
         stacked = len(tensor.shape) == 3
         for expert in range(tensor.shape[0]) if stacked else (None,):
@@ -223,12 +233,16 @@ def _matrices(found: list[Match]) -> tuple[list[Matrix], list[Skipped]]:
     return matrices, skipped
 
 
-def _tied(matrices: list[Matrix], layout: Layout) -> tuple[list[Matrix], tuple[tuple[str, str], ...]]:
-    """Each stored matrix once, and the names that share one. A tied head that the file leaves out is none."""
+def _tied(
+    matrices: list[Matrix], layout: Layout, known: Mapping[str, Content]
+) -> tuple[list[Matrix], tuple[tuple[str, str], ...]]:
+    """Each matrix once, and the names that share one. A tied head that the file leaves out is none."""
     kept, aliases, owner = [], [], {}
     for matrix in matrices:
-        key = (matrix.tensor.storage, matrix.expert, matrix.block)
-        if matrix.tensor.storage is not None and key in owner:
+        one = known.get(matrix.name) if matrix.role in ("embed", "unembed") else None
+        same = matrix.tensor.storage if one is None or one.zero else one.digest
+        key = (same, matrix.expert, matrix.block)
+        if same is not None and key in owner:
             aliases.append((owner[key], matrix.name))
         else:
             owner[key] = matrix.name

@@ -1,5 +1,7 @@
 """Cutting a stored projection into heads, and the check that its shape allows it."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from iclab.numerics import require
@@ -8,6 +10,7 @@ from iclab.spectra.layouts.rules import PARTS, Match
 from iclab.spectra.names import quoted
 
 Parts = dict[str, np.ndarray]
+_GROUPED = ("part,head,dim", "group,part,dim")  # orders that have room for fewer keys than queries
 
 
 def rows(match: Match, geometry: Geometry, head_dim: int) -> tuple[int, str]:
@@ -24,34 +27,72 @@ def rows(match: Match, geometry: Geometry, head_dim: int) -> tuple[int, str]:
 
 def check(match: Match, geometry: Geometry, head_dim: int) -> None:
     """Raises ValueError, naming the tensor and both sizes, unless its shape is heads × head size."""
-    tensor, rule, shape = match.tensor, match.rule, match.tensor.shape
-    expected, words = rows(match, geometry, head_dim)
+    rule, shape = match.rule, match.tensor.shape
     if match.bias and rule.role == "o":
         return
-    dimensions = (1, 2) if match.bias else (2, 3)
-    require(
-        len(shape) in dimensions and not (len(shape) == 3 and rule.role in PARTS),
-        f"{quoted(tensor.name)} (role {rule.role}) must have {dimensions[0]} axes, or {dimensions[1]} with heads "
-        f"first; got shape {shape}.",
-    )
-    if len(shape) == dimensions[1]:
+    expected, words = rows(match, geometry, head_dim)
+    if len(shape) == (2 if match.bias else 3):
         count = geometry.heads if rule.role in ("q", "o") else geometry.kv_heads
-        across = shape[-1] if match.bias else shape[_head_axis(match)]
-        found, expected = (shape[0], across), (count, head_dim)
-        require(found == expected, _misfit(match, f"{found[0]} heads × {found[1]}", words))
+        found = (shape[0], shape[-1] if match.bias else shape[_head_axis(match)])
+        require(found == (count, head_dim), _misfit(match, f"{found[0]} heads × {found[1]}", words))
         return
     axis = 0 if match.bias else _long_axis(match)
     require(shape[axis] == expected, _misfit(match, f"{shape[axis]} on axis {axis}", f"{expected} = {words}"))
-    unfused = (rule.order.startswith(("head,", "dim,")) and rule.role == "qkv") or rule.order == "part,dim,head"
     require(
-        not (unfused and rule.role == "qkv" and geometry.heads != geometry.kv_heads),
-        f"order {rule.order!r} of {quoted(tensor.name)} needs as many key/value heads as heads; got "
-        f'{geometry.kv_heads} and {geometry.heads}. Grouped heads are "part,head,dim" or "group,part,dim".',
+        rule.role != "qkv" or rule.order in _GROUPED or geometry.heads == geometry.kv_heads,
+        f"order {rule.order!r} of {quoted(match.tensor.name)} needs as many key/value heads as heads; got "
+        f"{geometry.kv_heads} and {geometry.heads}. Grouped heads are {' or '.join(_GROUPED)}.",
     )
     require(
         geometry.heads % rule.shards == 0 and geometry.kv_heads % rule.shards == 0,
-        f"shards must divide heads and key/value heads; got {rule.shards} shards of {quoted(tensor.name)}.",
+        f"shards must divide heads and key/value heads; got {rule.shards} shards of {quoted(match.tensor.name)}.",
     )
+
+
+def check_axes(match: Match) -> None:
+    """Raises ValueError unless an attention tensor has the axes that its rule reads.
+
+    Weights have two, or three with heads first when the output axis is 1 or 2; biases one, or two with heads first.
+    """
+    rule, axes = match.rule, len(match.tensor.shape)
+    stacked = not match.bias and rule.output_axis > 0 and rule.role not in PARTS
+    known = {1, 2} if match.bias else {2} if rule.output_axis < 2 else set()
+    require(
+        axes in known | ({3} if stacked else set()) and not (match.bias and axes == 2 and rule.role in (*PARTS, "o")),
+        f"{quoted(match.tensor.name)} (role {rule.role}, output axis {rule.output_axis}) must be a "
+        f"{'bias' if match.bias else 'matrix, or matrices of heads'}; got shape {match.tensor.shape}.",
+    )
+
+
+def check_norm(match: Match, geometry: Geometry, head_dim: int) -> None:
+    """Raises ValueError unless a gain is one number for each dimension that its norm is taken over."""
+    role, shape = match.rule.role, match.tensor.shape
+    require(len(shape) == 1, f"{quoted(match.tensor.name)} (role {role}) must be a vector; got shape {shape}.")
+    if role == "norm":
+        return
+    heads = geometry.heads if role == "q_norm" else geometry.kv_heads
+    length = heads * head_dim if geometry.norm_across_heads else head_dim
+    require(
+        shape == (length,),
+        f"{quoted(match.tensor.name)} (role {role}) must have {length} numbers; got {shape[0]}. Check the head size.",
+    )
+
+
+def check_widths(matches: Iterable[Match]) -> None:
+    """Raises ValueError unless the norm in front of a layer and its output bias are as long as what they act on."""
+    widths: dict[str, int] = {}
+    for match in matches:
+        if match.rule.role in ("q", "qkv", "o") and not match.bias:
+            axis = match.rule.output_axis if match.rule.role == "o" else _input_axis(match)
+            widths["output" if match.rule.role == "o" else "input"] = match.tensor.shape[axis]
+    for match in matches:
+        side = {"norm": "input", "o": "output"}.get(match.rule.role, "")
+        if side and len(match.tensor.shape) == 1:
+            require(
+                match.tensor.shape == (widths[side],),
+                f"{quoted(match.tensor.name)} must be as long as the {side} of attention, {widths[side]}; got "
+                f"{match.tensor.shape[0]}.",
+            )
 
 
 def head_dim_of(match: Match, geometry: Geometry) -> int:
@@ -128,6 +169,11 @@ def _output(match: Match, array: np.ndarray, geometry: Geometry, head_dim: int) 
 def _long_axis(match: Match) -> int:
     """The axis of a two-axis weight along which heads lie."""
     return 1 - match.rule.output_axis if match.rule.role == "o" else match.rule.output_axis
+
+
+def _input_axis(match: Match) -> int:
+    """The axis of a weight, other than an output weight, along which its input lies."""
+    return len(match.tensor.shape) - 1 - match.rule.output_axis + (len(match.tensor.shape) == 3)
 
 
 def _head_axis(match: Match) -> int:
