@@ -56,7 +56,7 @@ class Tensor:
     @property
     def stored(self) -> str:
         """The dtype by its short name: F32, BF16, F8_E4M3, I64."""
-        return _NAMES.get(self.dtype, str(self.dtype))
+        return _NAMES.get(self.dtype) or str(self.dtype)
 
     @property
     def floating(self) -> bool:

@@ -2,6 +2,8 @@
 
 import json
 import math
+import mmap
+import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,14 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _mapped(path: Path, dtype: np.dtype, shape: tuple[int, ...], offset: int) -> np.ndarray:
-    if math.prod(shape) == 0:
+    """A mapping of one tensor alone, so that its pages go when the array does."""
+    count = math.prod(shape)
+    if count == 0:
         return np.empty(shape, dtype)
-    return np.memmap(path, dtype, mode="r", offset=offset, shape=shape).view(np.ndarray)
+    start = offset - offset % mmap.ALLOCATIONGRANULARITY
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        region = mmap.mmap(handle, offset - start + count * dtype.itemsize, access=mmap.ACCESS_READ, offset=start)
+    finally:
+        os.close(handle)
+    return np.frombuffer(region, dtype, count, offset - start).reshape(shape)

@@ -20,6 +20,7 @@ ORDERS = {
     "o": ("head,dim", "dim,head"),
 }
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
+_BIAS = re.compile("_?b_[QKVO]$")  # of TransformerLens
 _LEADING = (("module",), ("base_model", "model"))
 
 
@@ -64,12 +65,7 @@ class Match:
     rule: Rule
     tower: str
     layer: int
-
-    @property
-    def bias(self) -> bool:
-        """Whether it is the additive part of its role."""
-        last = self.tensor.name.rsplit(".", 1)[-1]
-        return last in ("bias", "beta") or last.endswith("_bias") or bool(re.match("_?b_[QKVO]$", last))
+    bias: bool  # whether it is the additive part of its role
 
     @property
     def place(self) -> tuple[str, int]:
@@ -115,7 +111,7 @@ def matched(tensors: Mapping[str, Tensor], rules: Iterable[Rule]) -> tuple[list[
         if hits:
             groups = hits[0][0].groupdict()
             tower = ".".join(part for part in (groups["tower"], groups.get("kind")) if part)
-            found.append(Match(tensor, hits[0][1], tower, int(groups.get("layer") or 0)))
+            found.append(Match(tensor, hits[0][1], tower, int(groups.get("layer") or 0), _is_bias(name)))
         else:
             unknown.append(tensor)
     return found, unknown
@@ -124,6 +120,11 @@ def matched(tensors: Mapping[str, Tensor], rules: Iterable[Rule]) -> tuple[list[
 def rule_of(name: str, rules: Iterable[Rule]) -> Rule | None:
     """The first rule that knows a name, or None."""
     return next((rule for rule in rules if _pattern(rule).fullmatch(name)), None)
+
+
+def _is_bias(name: str) -> bool:
+    last = name.rsplit(".", 1)[-1]
+    return last in ("bias", "beta") or last.endswith("_bias") or bool(_BIAS.match(last))
 
 
 def _pattern(rule: Rule) -> re.Pattern[str]:
