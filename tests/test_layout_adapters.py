@@ -19,7 +19,7 @@ PATH = "base_model.model.model.layers.0.self_attn"
 
 def contents(tensors: dict[str, np.ndarray], **adapter: Any) -> Contents:
     named = {name: of_array(name, array) for name, array in tensors.items()}
-    return Contents(named, config={**CONFIG, "adapter": {**ADAPTER, **adapter}})
+    return Contents(named, config=CONFIG, adapter={**ADAPTER, **adapter})
 
 
 def factors(*parts: str, zero: bool = False) -> dict[str, np.ndarray]:
@@ -101,7 +101,7 @@ def test_a_config_that_does_not_fit_is_refused(entries: dict[str, Any], word: st
 def test_an_adapter_without_its_config_is_refused() -> None:
     bare = contents(factors("q"))
     with pytest.raises(ValueError, match=r"adapter_config\.json"):
-        layouts.planned(dataclasses.replace(bare, config=CONFIG))
+        layouts.planned(dataclasses.replace(bare, adapter=None))
 
 
 def test_an_adapter_of_another_base_is_refused() -> None:
@@ -148,7 +148,7 @@ def test_the_merged_weights_are_those_of_the_training_library(family: str, rslor
             checkpoints.of_states([{name: tensor.clone() for name, tensor in trained.state_dict().items()}])[0]
             .open()
             .tensors,
-            config={"adapter": checkpoints.read(tmp_path)[0].open().config["adapter"]},
+            adapter=checkpoints.read(tmp_path)[0].open().adapter,
         ),
         from_config(config.to_dict()),
     )

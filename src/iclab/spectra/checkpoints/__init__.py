@@ -11,7 +11,7 @@ from iclab.spectra.checkpoints.paths import json_file, regular_file
 from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.zips import MEMORY
 from iclab.spectra.names import quoted, relative
-from iclab.spectra.tensors import Skipped, Tensor
+from iclab.spectra.tensors import Tensor
 
 __all__ = ["Checkpoint", "Contents", "Series", "of_states", "read"]
 
@@ -69,7 +69,7 @@ def _checkpoint(found: folders.Found, root: Path, memory_limit: int) -> Checkpoi
     step = next((known for known in (found.step, noted) if known is not None), None)
     if step is None:  # a lone checkpoint; torch files may say their step within
         inside = found.files[0].suffix.lower() in (".pt", ".pth", ".ckpt")
-        step = int(opened().config.get("step", 0)) if inside else 0
+        step = (opened().noted or 0) if inside else 0
     return Checkpoint(step, relative(found.path, root), opened, found.files, found.missing, noted)
 
 
@@ -81,28 +81,29 @@ def _noted_step(found: folders.Found, root: Path) -> int | None:
 
 
 def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
-    """The tensors of all files of one checkpoint. Raises ValueError when two files hold one name."""
+    """What all files of one checkpoint hold. Raises ValueError when two of them hold one name."""
     tensors: dict[str, Tensor] = {}
-    skipped: list[Skipped] = []
-    config: dict[str, Any] = {}
-    notes: list[str] = [f"shard {quoted(shard)} is missing: its tensors are not analysed" for shard in found.missing]
+    notes = [f"shard {quoted(shard)} is missing: its tensors are not analysed" for shard in found.missing]
+    parts = []
     for file in found.files:
         regular_file(file, root)  # again: it may have been changed since the folder was listed
-        here, left, stated, said = _file(file, memory_limit)
-        twice = next((name for name in here if name in tensors), None)
+        part = _part(file, memory_limit)
+        twice = next((name for name in part.tensors if name in tensors), None)
         require(
             twice is None,
             f"shards must share no tensor; {quoted(twice or '')} is in two of {relative(found.path, root)}.",
         )
-        tensors |= here
-        skipped += left
-        config |= stated
-        notes += said
-    config |= _beside("config.json", found, root)
-    adapter = _beside("adapter_config.json", found, root)
-    if adapter:
-        config["adapter"] = adapter
-    return Contents(tensors, tuple(skipped), config, tuple(notes))
+        tensors |= part.tensors
+        parts.append(part)
+    stated = {key: value for part in parts for key, value in part.config.items()}
+    return Contents(
+        tensors,
+        tuple(entry for part in parts for entry in part.skipped),
+        stated | _beside("config.json", found, root),
+        _beside("adapter_config.json", found, root) or None,
+        (*notes, *(note for part in parts for note in part.notes)),
+        parts[0].noted,
+    )
 
 
 def _beside(name: str, found: folders.Found, root: Path) -> dict[str, Any]:
@@ -112,13 +113,12 @@ def _beside(name: str, found: folders.Found, root: Path) -> dict[str, Any]:
     return {} if here is None else json_file(here, root)
 
 
-def _file(
-    path: Path, memory_limit: int
-) -> tuple[dict[str, Tensor], tuple[Skipped, ...], dict[str, Any], tuple[str, ...]]:
+def _part(path: Path, memory_limit: int) -> Contents:
+    """What one file holds."""
     if path.suffix.lower() == ".safetensors":
-        return (*safetensors_file.tensors(path), {}, ())
+        return Contents(*safetensors_file.tensors(path))
     if path.suffix.lower() == ".npz":
-        return (*npz_file.tensors(path, memory_limit=memory_limit), {}, ())
+        return Contents(*npz_file.tensors(path, memory_limit=memory_limit))
     from iclab.spectra.checkpoints import torch_file
 
-    return torch_file.tensors(path, memory_limit=memory_limit)
+    return torch_file.contents(path, memory_limit=memory_limit)

@@ -15,7 +15,9 @@ class Contents:
     tensors: Mapping[str, Tensor]
     skipped: tuple[Skipped, ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)  # what its files say of the model
+    adapter: Mapping[str, Any] | None = None  # and of a low-rank adapter
     notes: tuple[str, ...] = ()
+    noted: int | None = None  # the step that a file notes within
 
     @property
     def nbytes(self) -> int:

@@ -11,10 +11,11 @@ import numpy as np
 
 from iclab.numerics import require
 from iclab.spectra.checkpoints.safetensors_file import check_names
+from iclab.spectra.checkpoints.series import Contents
 from iclab.spectra.checkpoints.torch_arrays import split
 from iclab.spectra.checkpoints.zips import MEMORY, checked_members, is_zip
 from iclab.spectra.names import quoted
-from iclab.spectra.tensors import Skipped, Tensor
+from iclab.spectra.tensors import Skipped
 
 _INERT = [argparse.Namespace, collections.Counter, pathlib.PosixPath, np.dtype, np.ndarray]
 _HOLDERS = ("state_dict", "model", "model_state_dict", "module")
@@ -24,10 +25,8 @@ _RESAVE = (
 )
 
 
-def tensors(
-    path: Path, *, memory_limit: int = MEMORY
-) -> tuple[dict[str, Tensor], tuple[Skipped, ...], dict[str, Any], tuple[str, ...]]:
-    """The tensors by name, what is skipped, what the file says of its model, and notes.
+def contents(path: Path, *, memory_limit: int = MEMORY) -> Contents:
+    """What the file holds: tensors, what is skipped, what it says of its model and its step.
 
     Raises ImportError without torch, ValueError for a file that holds more than weights and plain values.
     """
@@ -39,7 +38,7 @@ def tensors(
     state, skipped = _weights(content, path)
     check_names(path.name, [str(key) for key in state])
     kept, others = split(state)
-    return kept, (*skipped, *others), _config(content), notes
+    return Contents(kept, (*skipped, *others), _config(content), notes=notes, noted=_step(content))
 
 
 def _loaded(path: Path, memory_limit: int) -> tuple[Any, tuple[str, ...]]:
@@ -113,11 +112,15 @@ def _is_state(value: Any) -> bool:
 
 
 def _config(content: dict[Any, Any]) -> dict[str, Any]:
-    """What a training script noted of the model beside its weights."""
-    found: dict[str, Any] = {}
-    sizes = content.get("model_args")
-    sizes = vars(sizes) if isinstance(sizes, argparse.Namespace) else sizes
-    if isinstance(sizes, dict) and {"n_layer", "n_head", "n_embd"} <= set(sizes):
-        found = {**sizes, "model_type": "nanogpt"}
-    step = next((content[key] for key in ("iter_num", "global_step", "step") if type(content.get(key)) is int), None)
-    return found if step is None else {**found, "step": step}
+    """What a training script noted of the model beside its weights: nanoGPT's model_args."""
+    stated = content.get("model_args")
+    stated = vars(stated) if isinstance(stated, argparse.Namespace) else stated
+    if isinstance(stated, dict) and {"n_layer", "n_head", "n_embd"} <= set(stated):
+        return {**stated, "model_type": "nanogpt"}
+    return {}
+
+
+def _step(content: dict[Any, Any]) -> int | None:
+    """The step that a training script noted beside the weights."""
+    noted = (content.get(key) for key in ("iter_num", "global_step", "step"))
+    return next((step for step in noted if type(step) is int and step >= 0), None)

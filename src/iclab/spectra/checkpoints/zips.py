@@ -12,7 +12,7 @@ from iclab.spectra.names import quoted
 RATIO = 100  # unpacked size over packed size of one member
 BROKEN = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
-    NotImplementedError, RuntimeError, ValueError, OSError, EOFError, KeyError, TypeError,
+    RuntimeError, ValueError, OSError, EOFError, KeyError, TypeError,
 )  # fmt: skip
 """What reading a damaged zip can end in."""
 MEMORY = 2**34  # bytes that members may take together when unpacked

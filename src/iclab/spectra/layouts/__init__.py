@@ -46,7 +46,7 @@ def planned(
         "model (of the base model for an adapter) or a mapping of its tensors.",
     )
     read = layout or from_config(contents.config)
-    applied = adapted(contents.tensors, contents.config.get("adapter"), read, base=base)
+    applied = adapted(contents.tensors, contents.adapter, read, base=base)
     made = plan(applied.tensors, read, known=known)
     return replace(
         made,

@@ -43,12 +43,13 @@ def from_config(config: Config) -> Layout:
     )
     try:
         rules, geometry = FAMILIES[str(family)](config)
-    except (TypeError, AttributeError, KeyError, OverflowError) as error:
+        notes = caveats(rules, geometry, config)
+    except (TypeError, AttributeError, KeyError, ArithmeticError) as error:
         raise ValueError(
             f"the config of a {family} model must hold numbers and tables where its library writes them; "
             f"reading it failed: {type(error).__name__}. Is it the config.json of this model?"
         ) from None
-    return Layout(str(family), tuple(rules), geometry, caveats=caveats(rules, geometry, config))
+    return Layout(str(family), tuple(rules), geometry, caveats=notes)
 
 
 FAMILIES: dict[str, Callable[[Config], Family]] = {

@@ -39,6 +39,11 @@ class Geometry:
             self.heads % self.kv_heads == 0,
             f"kv_heads must divide heads; got {self.heads} heads and {self.kv_heads} key/value heads.",
         )
+        for name, value in (("query_pre_attn_scalar", self.scale), ("attn_logit_softcapping", self.softcap)):
+            require(
+                value is None or (isinstance(value, int | float) and 0 < value < math.inf),
+                f"{name} must be positive and finite, if given.",
+            )
         require(
             self.norm_gain in ("weight", "1+weight"),
             f'norm_gain must be "weight" or "1+weight"; got {self.norm_gain!r}.',
