@@ -18,6 +18,7 @@ from safetensors.numpy import save_file
 from iclab.spectra import checkpoints
 from iclab.spectra.checkpoints.ledger import Ledger, contents
 from iclab.spectra.checkpoints.steps import step_of
+from iclab.spectra.integrity import examine, record_of
 
 WEIGHTS = {"w": np.arange(6, dtype=np.float32).reshape(2, 3)}
 
@@ -146,6 +147,24 @@ def test_shards_are_one_checkpoint_and_a_missing_one_is_named(tmp_path: Path) ->
         checkpoints.read(tmp_path / "whole")
 
 
+def test_a_series_read_from_disk_is_judged_by_its_contents(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for step in (100, 200, 300):
+        weights = {"a": rng.standard_normal((2, 3)), "b": rng.standard_normal((2, 3))}
+        shards = {f"model-0000{i}-of-00002.safetensors": {name: weights[name]} for i, name in ((1, "a"), (2, "b"))}
+        sharded(tmp_path / f"checkpoint-{step}", shards)
+    first = "model-00001-of-00002.safetensors"
+    (tmp_path / "checkpoint-100" / first).write_bytes((tmp_path / "checkpoint-300" / first).read_bytes())
+    (tmp_path / "checkpoint-200" / "trainer_state.json").write_text('{"global_step": 150}')
+    series = checkpoints.read(tmp_path)
+    found = examine([record_of(checkpoint, contents(checkpoint.open())) for checkpoint in series])
+    assert found.broken
+    assert {(finding.kind, finding.steps) for finding in found.findings} == {
+        ("identical tensors", (100, 300)),
+        ("rewound steps", (200,)),
+    }
+
+
 def test_a_hub_cache_is_read_by_its_branches(tmp_path: Path) -> None:
     cache = tmp_path / "models--owner--name"
     for step, commit in ((1000, "a" * 40), (20, "b" * 40)):
@@ -246,7 +265,7 @@ def test_states_in_memory_are_a_series() -> None:
 
 def test_contents_are_remembered_until_a_file_changes(tmp_path: Path) -> None:
     path = saved(tmp_path / "run" / "step1.safetensors")
-    ledger = Ledger(tmp_path / "out" / "contents.json")
+    ledger = Ledger(tmp_path / "out")
     first = ledger.contents(checkpoints.read(path)[0])
     stamp = path.stat().st_mtime_ns
     saved(path, {"w": 2 * WEIGHTS["w"]})
@@ -256,8 +275,10 @@ def test_contents_are_remembered_until_a_file_changes(tmp_path: Path) -> None:
     assert changed["w"].digest != first["w"].digest
     os.utime(path, ns=(stamp + 1, stamp + 1))
     assert ledger.contents(checkpoints.read(path)[0]) == changed
-    ledger.path.write_text('{"version": 1, "checkpoints": {"step1.safetensors": {"files": 3}}}')
-    assert ledger.contents(checkpoints.read(path)[0]) == changed
+    (page,) = ledger.folder.iterdir()
+    for damaged in ("", "[]", "{}", page.read_text().replace('"norm"', '"form"'), page.read_text()[:-5]):
+        page.write_text(damaged)
+        assert ledger.contents(checkpoints.read(path)[0]) == changed
 
 
 @pytest.mark.parametrize(
@@ -342,3 +363,10 @@ def test_a_long_series_takes_no_more_memory_than_one_checkpoint(tmp_path: Path) 
     tracemalloc.stop()
     assert len(digests) == 50
     assert peak < 2 * 2**20  # one tensor of 256 KiB in float64, and its bits
+
+
+def test_arrays_of_jax_are_read_as_those_of_numpy() -> None:
+    jax = pytest.importorskip("jax")
+    opened = checkpoints.of_states([{"w": jax.numpy.asarray(WEIGHTS["w"]), "objects": np.array([{}])}])[0].open()
+    assert_array_equal(opened.tensors["w"].array(), WEIGHTS["w"])
+    assert [entry.name for entry in opened.skipped] == ["objects"]

@@ -1,6 +1,7 @@
 """Roles, orders and sizes: the same weights under every name, and what does not fit is refused."""
 
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -512,6 +513,15 @@ def test_a_mapping_is_a_toml_file(tmp_path: Path) -> None:
     path.write_text("heads = ")
     with pytest.raises(ValueError, match="TOML"):
         from_mapping(path)
+
+
+def test_the_mapping_in_the_documentation_is_one() -> None:
+    page = (Path(__file__).parents[1] / "docs/checkpoints.md").read_text()
+    layout = from_mapping(tomllib.loads(page.split("```toml")[1].split("```")[0]))
+    assert [rule.role for rule in layout.rules] == ["qkv", "o"]
+    rotary = layout.geometry.rotary(0)
+    assert rotary is not None
+    assert rotary.dimensions == 16
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 from iclab.spectra.checkpoints.content import Content
+from iclab.spectra.checkpoints.series import Checkpoint
 from iclab.spectra.names import quoted
 from iclab.spectra.trajectories import missing_steps, outliers
 
@@ -53,6 +54,11 @@ class Integrity:
     def broken(self) -> bool:
         """Whether there is an error among them."""
         return any(finding.severity == "error" for finding in self.findings)
+
+
+def record_of(checkpoint: Checkpoint, contents: Mapping[str, Content]) -> Record:
+    """The record of a checkpoint whose contents are known."""
+    return Record(checkpoint.step, checkpoint.label, contents, checkpoint.missing, checkpoint.noted)
 
 
 def examine(records: Sequence[Record]) -> Integrity:

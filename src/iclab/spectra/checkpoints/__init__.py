@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from iclab.numerics import require, whole_number
-from iclab.spectra.checkpoints import folders, npz_file, safetensors_file, torch_arrays
+from iclab.spectra.checkpoints import folders, npz_file, safetensors_file, state_dicts
 from iclab.spectra.checkpoints.paths import json_file, regular_file
 from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.zips import MEMORY
@@ -59,7 +59,7 @@ def of_states(
 
 
 def _of_state(state: dict[str, Any], config: dict[str, Any]) -> Contents:
-    tensors, skipped = torch_arrays.split(state)
+    tensors, skipped = state_dicts.split(state)
     return Contents(tensors, skipped, config)
 
 

@@ -1,5 +1,6 @@
 """Contents of checkpoints, remembered from one run to the next by path, size and time of their files."""
 
+import hashlib
 import json
 import os
 import tempfile
@@ -16,42 +17,35 @@ _VERSION = 1  # raised when a content changes its meaning
 
 @dataclass(frozen=True)
 class Ledger:
-    """A JSON file with the contents of checkpoints that were read before."""
+    """A folder with the contents of checkpoints that were read before, one small file for each."""
 
-    path: Path
+    folder: Path
 
     def contents(
         self, checkpoint: Checkpoint, opened: Contents | None = None, *, rehash: bool = False
     ) -> dict[str, Content]:
         """The content of each tensor: remembered where its files are unchanged, read and noted otherwise."""
-        entries = self._entries()
-        kept = entries.get(checkpoint.label)
-        known = None if rehash else _remembered(kept, checkpoint)
+        known = None if rehash else _remembered(self._page(checkpoint), checkpoint)
         if known is not None:
             return known
         fresh = contents(opened or checkpoint.open())
         if checkpoint.files:
-            noted = {name: asdict(one) for name, one in fresh.items()}
-            entries[checkpoint.label] = {"files": _stamps(checkpoint), "tensors": noted}
-            self._write(entries)
+            self._write(checkpoint, fresh)
         return fresh
 
-    def _entries(self) -> dict[str, Any]:
-        try:
-            found = json.loads(self.path.read_text())
-        except (OSError, ValueError):
-            return {}
-        whole = isinstance(found, dict) and found.get("version") == _VERSION
-        return found["checkpoints"] if whole and isinstance(found.get("checkpoints"), dict) else {}
+    def _page(self, checkpoint: Checkpoint) -> Path:
+        return self.folder / f"{hashlib.blake2b(checkpoint.label.encode(), digest_size=16).hexdigest()}.json"
 
-    def _write(self, entries: Mapping[str, Any]) -> None:
+    def _write(self, checkpoint: Checkpoint, fresh: Mapping[str, Content]) -> None:
         """Whole or not at all."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".unfinished-", dir=self.path.parent)
+        noted = {name: asdict(one) for name, one in fresh.items()}
+        page = {"version": _VERSION, "files": _stamps(checkpoint), "tensors": noted}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=".unfinished-", dir=self.folder)
         try:
             with os.fdopen(handle, "w") as file:
-                json.dump({"version": _VERSION, "checkpoints": entries}, file)
-            os.replace(name, self.path)
+                json.dump(page, file)
+            os.replace(name, self._page(checkpoint))
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
@@ -72,14 +66,17 @@ def _stamps(checkpoint: Checkpoint) -> list[list[Any]]:
     return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in checkpoint.files]
 
 
-def _remembered(kept: Any, checkpoint: Checkpoint) -> dict[str, Content] | None:
-    """What an entry remembers, or None where the files have changed or the entry is damaged."""
-    if not checkpoint.files or not isinstance(kept, dict) or kept.get("files") != _stamps(checkpoint):
+def _remembered(page: Path, checkpoint: Checkpoint) -> dict[str, Content] | None:
+    """What a page remembers, or None where the files have changed, it is damaged or there is none."""
+    if not checkpoint.files:
         return None
     names = {field.name for field in fields(Content)}
     try:
+        kept = json.loads(page.read_text())
+        if kept["version"] != _VERSION or kept["files"] != _stamps(checkpoint):
+            return None
         return {name: _content(entry, names) for name, entry in kept["tensors"].items()}
-    except (KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from iclab.numerics import require
 from iclab.spectra.checkpoints.safetensors_file import check_names
 from iclab.spectra.checkpoints.series import Contents
-from iclab.spectra.checkpoints.torch_arrays import split
+from iclab.spectra.checkpoints.state_dicts import split
 from iclab.spectra.checkpoints.zips import MEMORY, checked_members, is_zip
 from iclab.spectra.names import quoted
 from iclab.spectra.tensors import Skipped

@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as NumPy arrays that share their memory."""
+"""Entries of a state dict, of PyTorch, NumPy or JAX, as arrays that share their memory."""
 
 from typing import Any
 
@@ -9,24 +9,25 @@ from iclab.spectra.tensors import PACKED, Skipped, Tensor, of_array
 
 
 def split(state: dict[str, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
-    """The tensors of a state dict, of PyTorch or NumPy, and the entries that are none."""
+    """The tensors of a state dict, and the entries that are none."""
     kept, skipped = {}, []
     for key, value in state.items():
-        name = str(key)
-        if not isinstance(key, str):
-            skipped.append(Skipped(name, "its name is no text"))
-        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            kept[name] = of_array(name, value)
-        elif isinstance(value, np.generic) or not hasattr(value, "detach"):
-            packed = "_packed_params" in name
-            skipped.append(Skipped(name, PACKED if packed else f"a {type(value).__name__}, no tensor"))
+        entry = _entry(key, value) if isinstance(key, str) else Skipped(str(key), "its name is no text")
+        if isinstance(entry, Tensor):
+            kept[key] = entry
         else:
-            reason = _unreadable(value)
-            if reason:
-                skipped.append(Skipped(name, reason))
-            else:
-                kept[name] = _tensor(name, value)
+            skipped.append(entry)
     return kept, tuple(skipped)
+
+
+def _entry(name: str, value: Any) -> Tensor | Skipped:
+    if hasattr(value, "detach"):
+        reason = _unreadable(value)
+        return Skipped(name, reason) if reason else _tensor(name, value)
+    if hasattr(value, "__array__") and not isinstance(value, np.generic):
+        array = np.asarray(value)
+        return Skipped(name, "Python objects") if array.dtype.hasobject else of_array(name, array)
+    return Skipped(name, PACKED if "_packed_params" in name else f"a {type(value).__name__}, no tensor")
 
 
 def _unreadable(value: Any) -> str:
