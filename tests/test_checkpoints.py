@@ -212,19 +212,24 @@ def test_a_format_that_is_not_read_is_skipped_with_its_name(tmp_path: Path) -> N
     assert "F8_E8M0" in opened.skipped[0].reason
 
 
-def test_bfloat16_is_read_with_torch_and_jax_blocked(tmp_path: Path) -> None:
+def test_bfloat16_is_read_with_torch_and_jax_blocked_and_their_files_say_what_they_need(tmp_path: Path) -> None:
     path = raw(
         tmp_path / "w.safetensors",
         {"w": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}},
         np.array([1.5, -2], ml_dtypes.bfloat16).tobytes(),
     )
+    (tmp_path / "w.pt").write_bytes(b"PK")
     program = (
         "import sys; sys.modules['torch'] = sys.modules['jax'] = None\n"
         "from iclab.spectra import checkpoints\n"
-        f"print(checkpoints.read({str(path)!r})[0].open().tensors['w'].array().astype(float).tolist())"
+        f"print(checkpoints.read({str(path)!r})[0].open().tensors['w'].array().astype(float).tolist())\n"
+        f"try: checkpoints.read({str(path.with_suffix('.pt'))!r})\n"
+        "except ImportError as error: print(error)"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert run.stdout.strip() == "[1.5, -2.0]", run.stderr
+    values, refusal = run.stdout.strip().split("\n")
+    assert values == "[1.5, -2.0]", run.stderr
+    assert "pip install 'iclab[torch]'" in refusal
 
 
 def test_arrays_are_mapped_and_not_held(tmp_path: Path) -> None:

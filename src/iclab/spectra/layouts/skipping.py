@@ -7,7 +7,7 @@ from iclab.spectra.tensors import PACKED, Tensor
 
 _BUFFERS = re.compile(
     r"(?:.*\.)?(?:(?:attn|attention)\.(?:attention\.)?(?:masked_)?bias|rotary_emb\.inv_freq|inv_freq|position_ids|"
-    r"num_batches_tracked|mask|IGNORE)"
+    r"num_batches_tracked|mask|IGNORE|rotary_sin|rotary_cos)"
 )
 _PACKED = ("qweight", "qzeros", "SCB", "absmax", "quant_map", "nested_absmax", "_packed_params", "weight_packed")
 _SCALES = ("_scale_inv", "_scale", ".scales")
