@@ -1,7 +1,7 @@
 """Attention rebuilt from what the reader returns, against the real model of each family."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ class Family:
     probabilities: bool = True
     fast: bool = False
     label: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 SELF, LLAMA = ("self_attn.o_proj", "layers.{}", "self_attn"), {
@@ -256,6 +255,12 @@ def test_what_a_family_saves_is_read_as_what_it_holds(family: Family, tmp_path: 
     model.save_pretrained(tmp_path)
     saved = layouts.planned(checkpoints.read(tmp_path)[0].open())
     held = layouts.plan(checkpoints.of_states([model.state_dict()])[0].open().tensors, saved.layout)
+    stated = layouts.from_config(config.to_dict()).geometry
+    assert replace(saved.layout.geometry, rotaries=(None,)) == replace(stated, rotaries=(None,))
+    turns = [
+        [turn and (turn.dimensions, turn.pairing) for turn in one.rotaries] for one in (saved.layout.geometry, stated)
+    ]
+    assert turns[0] == turns[1]
     assert len(saved.layers) == len(held.layers) == 2
     for ours, theirs in zip(saved.layers, held.layers, strict=True):
         for part in ("query", "key", "value", "output"):
