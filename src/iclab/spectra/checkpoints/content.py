@@ -1,0 +1,87 @@
+"""What one pass over the numbers of a tensor tells: its hash, what is not finite, its norm."""
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from iclab.spectra.tensors import FLOATS, Tensor
+
+_CHUNK = 2**20  # numbers at a time
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_EXPONENT = {"F64": 0x7FF << 52, "F32": 0xFF << 23, "F16": 0x1F << 10, "BF16": 0xFF << 7, "F8_E5M2": 0x1F << 2}
+
+
+@dataclass(frozen=True)
+class Content:
+    """A tensor's numbers in brief. Equal digests: equal numbers of equal shape and type, with -0.0 = 0.0."""
+
+    digest: str
+    shape: tuple[int, ...]
+    stored: str  # F32, BF16, ...
+    norm: float  # Frobenius; nan where a number is not finite
+    nonfinite: int = 0
+    first_nonfinite: tuple[int, ...] | None = None
+
+    @property
+    def zero(self) -> bool:
+        """Whether every number is zero."""
+        return self.norm == 0
+
+
+def content(tensor: Tensor) -> Content:
+    """The content of a tensor, a mebi of numbers at a time."""
+    total = hashlib.blake2b(f"{tensor.stored} {tensor.shape} ".encode(), digest_size=16)
+    squares, bad, first, seen = 0.0, 0, None, 0
+    for chunk in _chunks(tensor.array()):
+        bits = chunk.view(_UNSIGNED[chunk.dtype.itemsize]) if tensor.floating else chunk
+        if tensor.floating:
+            bits = _unsigned_zero(bits)
+        total.update(np.ascontiguousarray(bits).data)
+        added = _squares(chunk)
+        if not math.isfinite(added):  # nan, infinity or overflow
+            broken = _not_finite(bits, tensor.stored)
+            count = int(np.count_nonzero(broken))
+            if count and first is None:
+                first = seen + int(np.argmax(broken))
+            bad += count
+        squares += added
+        seen += chunk.size
+    where = None if first is None else tuple(int(index) for index in np.unravel_index(first, tensor.shape or (1,)))
+    norm = math.nan if bad else math.sqrt(squares)
+    return Content(total.hexdigest(), tensor.shape, tensor.stored, norm, bad, where)
+
+
+def _chunks(array: np.ndarray) -> Iterator[np.ndarray]:
+    """The numbers in the order of their index, in flat contiguous pieces."""
+    if array.flags.c_contiguous or array.ndim < 2:
+        flat = np.ascontiguousarray(array).reshape(-1) if array.ndim < 2 else array.reshape(-1)
+        for start in range(0, flat.size, _CHUNK):
+            yield flat[start : start + _CHUNK]
+        return
+    rows = max(1, _CHUNK // max(1, math.prod(array.shape[1:])))
+    for start in range(0, len(array), rows):
+        yield np.ascontiguousarray(array[start : start + rows]).reshape(-1)
+
+
+def _unsigned_zero(bits: np.ndarray) -> np.ndarray:
+    negative = bits == bits.dtype.type(1 << (8 * bits.dtype.itemsize - 1))
+    return np.where(negative, bits.dtype.type(0), bits) if negative.any() else bits
+
+
+def _not_finite(bits: np.ndarray, stored: str) -> np.ndarray:
+    kind = bits.dtype.type
+    if stored == "F8_E4M3":  # no infinity, one pattern that is no number
+        return bits & kind(0x7F) == kind(0x7F)
+    mask = kind(_EXPONENT[stored])
+    return bits & mask == mask
+
+
+def _squares(chunk: np.ndarray) -> float:
+    if chunk.dtype not in FLOATS.values():
+        return float(np.count_nonzero(chunk))
+    values = chunk.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(values @ values)

@@ -1,0 +1,69 @@
+"""A series of checkpoints, opened one at a time."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from iclab.spectra.tensors import Skipped, Tensor
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What one checkpoint holds: its tensors by name, ready to be read, and what is skipped."""
+
+    tensors: Mapping[str, Tensor]
+    skipped: tuple[Skipped, ...] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)  # what its files say of the model
+    adapter: Mapping[str, Any] | None = None  # and of a low-rank adapter
+    notes: tuple[str, ...] = ()
+    noted: int | None = None  # the step that a file notes within
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all tensors, each storage once."""
+        return sum({tensor.storage or name: tensor.nbytes for name, tensor in self.tensors.items()}.values())
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One checkpoint: nothing of it is held until it is opened, and nothing after."""
+
+    step: int
+    label: str  # its path below the one that was read
+    opened: Callable[[], Contents] = field(repr=False, compare=False)
+    files: tuple[Path, ...] = ()
+    missing: tuple[str, ...] = ()  # shards that the index names and the folder lacks
+    noted: int | None = None  # the step that its trainer noted beside its files
+
+    def open(self) -> Contents:
+        """Its tensors, by the headers of its files alone."""
+        return self.opened()
+
+
+@dataclass(frozen=True)
+class Series:
+    """Checkpoints in order of their steps, and the entries of the folder that are none."""
+
+    checkpoints: tuple[Checkpoint, ...]
+    skipped: tuple[Skipped, ...] = ()
+    root: Path | None = None
+
+    def __len__(self) -> int:
+        return len(self.checkpoints)
+
+    def __iter__(self) -> Iterator[Checkpoint]:
+        return iter(self.checkpoints)
+
+    def __getitem__(self, index: int) -> Checkpoint:
+        return self.checkpoints[index]
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The step of each."""
+        return tuple(checkpoint.step for checkpoint in self.checkpoints)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on disk that a full pass reads."""
+        return sum(file.stat().st_size for checkpoint in self.checkpoints for file in checkpoint.files)

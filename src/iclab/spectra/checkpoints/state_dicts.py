@@ -1,0 +1,66 @@
+"""Entries of a state dict, of PyTorch, NumPy or JAX, as arrays that share their memory."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from iclab.spectra.tensors import PACKED, Skipped, Tensor, of_array
+
+
+def split(state: dict[str, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
+    """The tensors of a state dict, and the entries that are none."""
+    kept, skipped = {}, []
+    for key, value in state.items():
+        entry = _entry(key, value) if isinstance(key, str) else Skipped(str(key), "its name is no text")
+        if isinstance(entry, Tensor):
+            kept[key] = entry
+        else:
+            skipped.append(entry)
+    return kept, tuple(skipped)
+
+
+def _entry(name: str, value: Any) -> Tensor | Skipped:
+    if hasattr(value, "detach"):
+        reason = _unreadable(value)
+        return Skipped(name, reason) if reason else _tensor(name, value)
+    if hasattr(value, "__array__") and not isinstance(value, np.generic):
+        array = np.asarray(value)
+        return Skipped(name, "Python objects") if array.dtype.hasobject else of_array(name, array)
+    return Skipped(name, PACKED if "_packed_params" in name else f"a {type(value).__name__}, no tensor")
+
+
+def _unreadable(value: Any) -> str:
+    import torch
+
+    if value.is_quantized:
+        return PACKED
+    if value.layout is not torch.strided:
+        return "a sparse tensor: save it dense"
+    if value.device.type == "meta":
+        return "a tensor on the meta device: it has no numbers"
+    if value.is_complex():
+        return "complex numbers"
+    if value.numel() * value.element_size() > value.untyped_storage().nbytes():
+        return "an expanded tensor: its shape says more numbers than it holds"
+    return ""
+
+
+def _tensor(name: str, value: Any) -> Tensor:
+    """The tensor; one on another device is copied when it is read."""
+    import torch
+
+    formats = {
+        torch.bfloat16: (torch.int16, np.dtype(ml_dtypes.bfloat16)),
+        torch.float8_e4m3fn: (torch.uint8, np.dtype(ml_dtypes.float8_e4m3fn)),
+        torch.float8_e5m2: (torch.uint8, np.dtype(ml_dtypes.float8_e5m2)),
+    }
+    carrier, dtype = formats.get(value.dtype, (None, None))
+
+    def load() -> np.ndarray:
+        here = value.detach().cpu()
+        return here.numpy() if carrier is None else here.view(carrier).numpy().view(dtype)
+
+    kind = dtype if dtype is not None else torch.empty(0, dtype=value.dtype).numpy().dtype
+    storage = (str(value.device), value.untyped_storage().data_ptr(), value.storage_offset(), value.stride())
+    return Tensor(name, tuple(value.shape), kind, load, (*storage, tuple(value.shape)))

@@ -1,0 +1,64 @@
+"""The families of models whose tensors are known by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from iclab.numerics import require
+from iclab.spectra.layouts import gpt_families as gpt
+from iclab.spectra.layouts import llama_families as llama
+from iclab.spectra.layouts import other_families as other
+from iclab.spectra.layouts.caveats import caveats
+from iclab.spectra.layouts.forms import Config, Family
+from iclab.spectra.layouts.geometry import Geometry
+from iclab.spectra.layouts.rules import Rule
+from iclab.spectra.names import quoted
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What names mean and how heads lie: all that is needed to read the tensors of one model."""
+
+    family: str
+    rules: tuple[Rule, ...]
+    geometry: Geometry
+    text_only: bool = False  # whether towers for images and sound have sizes of their own
+    caveats: tuple[str, ...] = ()  # what its circuits leave out of the model's computation
+
+
+def from_config(config: Config) -> Layout:
+    """The layout that a config.json describes; the text part of a config that nests one.
+
+    Raises ValueError for a family that is not known: nothing is guessed from shapes.
+    """
+    nested = config.get("text_config")
+    if isinstance(nested, Mapping):
+        inner = {**nested, "model_type": nested.get("model_type", config.get("model_type"))}
+        found = from_config(inner)
+        return replace(found, text_only=True)
+    family = config.get("model_type")
+    require(
+        isinstance(family, str) and family in FAMILIES,
+        f"model_type must be one of {', '.join(sorted(FAMILIES))}; got {quoted(str(family))}. "
+        "Write a mapping of your tensors for another model.",
+    )
+    try:
+        rules, geometry = FAMILIES[str(family)](config)
+        notes = caveats(rules, geometry, config)
+    except (TypeError, AttributeError, KeyError, ArithmeticError) as error:
+        raise ValueError(
+            f"the config of a {family} model must hold numbers and tables where its library writes them; "
+            f"reading it failed: {type(error).__name__}. Is it the config.json of this model?"
+        ) from None
+    return Layout(str(family), tuple(rules), geometry, caveats=notes)
+
+
+FAMILIES: dict[str, Callable[[Config], Family]] = {
+    "gpt2": gpt.gpt2, "nanogpt": gpt.nanogpt, "gpt_neo": gpt.gpt_neo, "gptj": gpt.gptj, "gpt_neox": gpt.gpt_neox,
+    "bloom": gpt.bloom, "falcon": gpt.falcon, "mpt": gpt.mpt,
+    "llama": llama.llama, "mistral": llama.llama, "qwen2": llama.llama, "qwen3": llama.qwen3, "phi3": llama.phi3,
+    "gemma": llama.gemma, "gemma2": llama.gemma, "gemma3": llama.gemma, "gemma3_text": llama.gemma,
+    "olmo2": llama.olmo2, "mixtral": llama.mixtral,
+    "opt": other.opt, "bert": other.bert, "vit": other.vit,
+    "torch": other.torch, "transformer_lens": other.transformer_lens, "iclab": other.iclab,
+}  # fmt: skip
+"""Rules and geometry of a config, by its model_type; "torch" and "transformer_lens" are named by the user."""

@@ -1,0 +1,132 @@
+"""How many heads, of what size, turned and normed how: what shapes alone do not say."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from iclab.numerics import require, whole_number
+from iclab.spectra.weights import Rotary
+
+LARGEST = 2**20  # heads, or dimensions of a head, that a config is believed to have
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The sizes of attention and what stands around its projections.
+
+    A head of unknown size is as large as the query's rows allow. `rotaries` has one entry for all layers or
+    one for each; `scale` multiplies the scores, in place of 1/√(head size); `softcap` c bends them, c·tanh(s/c).
+    """
+
+    heads: int
+    kv_heads: int
+    head_dim: int | None = None
+    rotaries: tuple[Rotary | None, ...] = (None,)
+    scale: float | None = None
+    softcap: float | None = None
+    norm_gain: str = "weight"  # or "1+weight"
+    norm_centered: bool = True  # whether the norm in front subtracts the mean
+    norm_across_heads: bool = False  # whether the norm of queries and keys is over all heads together
+    tied: bool = False  # whether the unembedding is the embedding
+
+    def __post_init__(self) -> None:
+        for name, value in (("heads", self.heads), ("kv_heads", self.kv_heads), ("head_dim", self.head_dim or 1)):
+            require(whole_number(name, value) <= LARGEST, f"{name} must be at most {LARGEST:,}; got {value:,}.")
+        require(
+            self.heads % self.kv_heads == 0,
+            f"kv_heads must divide heads; got {self.heads} heads and {self.kv_heads} key/value heads.",
+        )
+        for name, value in (("query_pre_attn_scalar", self.scale), ("attn_logit_softcapping", self.softcap)):
+            require(
+                value is None or (isinstance(value, int | float) and 0 < value < math.inf),
+                f"{name} must be positive and finite, if given.",
+            )
+        require(
+            self.norm_gain in ("weight", "1+weight"),
+            f'norm_gain must be "weight" or "1+weight"; got {self.norm_gain!r}.',
+        )
+
+    def rotary(self, layer: int) -> Rotary | None:
+        """How the queries and keys of a layer are turned. Raises ValueError for a layer the config lacks."""
+        if len(self.rotaries) == 1:
+            return self.rotaries[0]
+        require(
+            layer < len(self.rotaries), f"the config must describe layer {layer}; it has {len(self.rotaries)} layers."
+        )
+        return self.rotaries[layer]
+
+
+def first(config: Mapping[str, Any], *names: str) -> Any:
+    """The first of these entries that is there and not null, or None."""
+    return next((config[name] for name in names if config.get(name) is not None), None)
+
+
+def sizes(config: Mapping[str, Any], **other: Any) -> Geometry:
+    """Heads, key/value heads and head size of a config in the names of any family; `other` goes to Geometry.
+
+    Raises ValueError naming the entry that is missing or no whole number.
+    """
+    heads = first(config, "num_attention_heads", "n_head", "n_heads", "num_heads", "heads")
+    require(heads is not None, "the config must give the number of heads as num_attention_heads; it does not.")
+    heads = whole_number("num_attention_heads", heads)
+    kv_heads = other.pop("kv_heads", None) or first(config, "num_key_value_heads", "kv_heads") or heads
+    head_dim = first(config, "head_dim")
+    width = first(config, "hidden_size", "n_embd", "d_model")
+    if head_dim is None and width is not None:
+        width = whole_number("hidden_size", width)
+        require(width % heads == 0, f"hidden_size must be a multiple of the heads; got {width} and {heads} heads.")
+        head_dim = width // heads
+    tied = bool(other.pop("tied", config.get("tie_word_embeddings", False)))
+    return Geometry(heads, whole_number("num_key_value_heads", kv_heads), head_dim, tied=tied, **other)
+
+
+def rotary(
+    config: Mapping[str, Any],
+    head_dim: int,
+    *,
+    pairing: str = "half",
+    fraction: float = 1.0,
+    theta: float = 10_000.0,
+    layer_type: str | None = None,
+) -> Rotary:
+    """The rotation that a config describes, in the names of either version of the library.
+
+    `fraction` and `theta` are the defaults of the family. Frequencies of stretched rotations other than
+    "linear" and "llama3" are left out.
+    """
+    given = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    given = given.get(layer_type, given) if layer_type else given
+    fraction = (
+        first(given, "partial_rotary_factor") or first(config, "partial_rotary_factor", "rotary_pct") or fraction
+    )
+    theta = first(given, "rope_theta") or first(config, "rope_theta", "rotary_emb_base") or theta
+    require(0 < fraction <= 1, f"the rotated fraction must be in (0, 1]; got {fraction!r}.")
+    require(theta > 0, f"rope_theta must be positive; got {theta!r}.")
+    dimensions = int(first(config, "rotary_dim") or head_dim * fraction)
+    require(
+        0 < dimensions <= head_dim and dimensions % 2 == 0,
+        f"the rotated dimensions must be even and at most the head size; got {dimensions} of {head_dim}.",
+    )
+    frequencies = theta ** (-np.arange(0, dimensions, 2) / dimensions)
+    kind = first(given, "rope_type", "type") or "default"
+    return Rotary(dimensions, pairing, _stretched(frequencies, kind, given))  # type: ignore[arg-type]
+
+
+def _stretched(frequencies: np.ndarray, kind: str, given: Mapping[str, Any]) -> np.ndarray | None:
+    """Frequencies for contexts longer than the trained ones, or None where the rule is not known here."""
+    if kind == "default":
+        return frequencies
+    if kind not in ("linear", "llama3"):
+        return None
+    bad = [name for name, value in given.items() if isinstance(value, int | float) and not 0 < value < math.inf]
+    require(not bad, f"numbers of a stretched rotation must be positive and finite; {', '.join(bad)} is not.")
+    if kind == "linear":
+        return frequencies / given["factor"]
+    turns = given["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    low, high = given["low_freq_factor"], given["high_freq_factor"]
+    require(low < high, f"low_freq_factor must be below high_freq_factor; got {low} and {high}.")
+    kept = np.clip((turns - low) / (high - low), 0, 1)
+    return frequencies * (kept + (1 - kept) / given["factor"])

@@ -1,0 +1,254 @@
+"""What of a checkpoint is analysed and what is skipped, settled from names and shapes before any number is read."""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from iclab.numerics import require
+from iclab.spectra.checkpoints.content import Content
+from iclab.spectra.layouts.families import Layout
+from iclab.spectra.layouts.rules import ATTENTION, PARTS, Match, matched, unwrapped
+from iclab.spectra.layouts.skipping import no_role, unreadable
+from iclab.spectra.layouts.splitting import check, check_axes, check_norm, check_widths, head_dim_of, split
+from iclab.spectra.names import quoted
+from iclab.spectra.tensors import Skipped, Tensor
+from iclab.spectra.weights import AttentionWeights, InputNorm, QueryKeyNorm
+
+_POSITIONS = re.compile(r"wpe|pos|token_type")  # embeddings that are not of tokens
+
+Place = tuple[str, int]
+"""Name of a tower, number of a layer."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One matrix outside attention, or of an attention layer that is not whole: [output, input] when read."""
+
+    name: str
+    role: str
+    tower: str
+    layer: int
+    tensor: Tensor
+    output_axis: int = 0
+    block: tuple[int, int] = (0, 1)  # which of how many blocks on the output axis
+    expert: int | None = None  # of a tensor that stacks experts on its first axis
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Output and input size."""
+        two = self.tensor.shape if self.expert is None else self.tensor.shape[1:]
+        axis = self.output_axis - (self.expert is not None)
+        return two[axis] // self.block[1], two[1 - axis]
+
+    def array(self) -> np.ndarray:
+        """The numbers, a view of the stored array."""
+        whole = self.tensor.array()
+        two = whole if self.expert is None else whole[self.expert]
+        rows = np.moveaxis(two, self.output_axis - (self.expert is not None), 0)
+        which, count = self.block
+        return rows[which * len(rows) // count : (which + 1) * len(rows) // count]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is read of one checkpoint. Each tensor is in a layer, in `matrices` or in `skipped`."""
+
+    layout: Layout
+    layers: Mapping[Place, tuple[Match, ...]]
+    matrices: tuple[Matrix, ...]
+    skipped: tuple[Skipped, ...]
+    head_dim: int
+    notes: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()  # names of one tied matrix
+
+    def attention(self, tower: str, layer: int) -> AttentionWeights:
+        """The weights of one layer, in the dtype they are stored in."""
+        geometry = self.layout.geometry
+        found: dict[str, np.ndarray] = {}
+        for match in self.layers[tower, layer]:
+            if match.rule.role in ATTENTION:
+                parts = split(match, geometry, self.head_dim)
+                found |= {part + ("_bias" if match.bias else ""): array for part, array in parts.items()}
+        roles = {match.rule.role: match for match in self.layers[tower, layer] if not match.bias}
+        return AttentionWeights(
+            query=found["q"],
+            key=found["k"],
+            value=found["v"],
+            output=found["o"],
+            query_bias=found.get("q_bias"),
+            key_bias=found.get("k_bias"),
+            value_bias=found.get("v_bias"),
+            rotary=geometry.rotary(layer),
+            query_key_norm=self._query_key_norm(roles),
+            input_norm=self._input_norm(self.layers[tower, layer]),
+        )
+
+    def output_bias(self, tower: str, layer: int) -> np.ndarray | None:
+        """What attention adds whatever it sees, or None."""
+        biases = [match for match in self.layers[tower, layer] if match.rule.role == "o" and match.bias]
+        return biases[0].tensor.array() if biases else None
+
+    def _query_key_norm(self, roles: Mapping[str, Match]) -> QueryKeyNorm | None:
+        if "q_norm" not in roles or "k_norm" not in roles:
+            return None
+        query, key = (self._gain(roles[role].tensor) for role in ("q_norm", "k_norm"))
+        return QueryKeyNorm(query, key, across_heads=self.layout.geometry.norm_across_heads)
+
+    def _input_norm(self, matches: tuple[Match, ...]) -> InputNorm | None:
+        norms = [match for match in matches if match.rule.role == "norm"]
+        gains = [match.tensor for match in norms if not _norm_bias(match)]
+        biases = [match.tensor for match in norms if _norm_bias(match)]
+        if not gains:
+            return None
+        bias = biases[0].array() if biases else None
+        return InputNorm(self._gain(gains[0]), bias, self.layout.geometry.norm_centered)
+
+    def _gain(self, tensor: Tensor) -> np.ndarray:
+        stored = tensor.array()
+        return stored if self.layout.geometry.norm_gain == "weight" else 1 + stored.astype(np.float64)
+
+
+def plan(tensors: Mapping[str, Tensor], layout: Layout, *, known: Mapping[str, Content] | None = None) -> Plan:
+    """The plan for a checkpoint.
+
+    Embeddings of equal content in `known` are one tied matrix, as those of one storage are.
+    Raises ValueError for two tensors in one part, for a tensor that two rules claim and for a size that does
+    not fit the heads, naming them.
+    """
+    plain, wrappers = unwrapped(tensors)
+    readable, skipped = {}, []
+    for name, tensor in tensors.items():
+        reason = unreadable(tensor, tensors)
+        if reason:
+            skipped.append(Skipped(name, reason))
+        else:
+            readable[plain[name]] = tensor
+    found, unknown = matched(readable, layout.rules)
+    if layout.text_only:
+        other = [match for match in found if _not_text(match.tower)]
+        found = [match for match in found if not _not_text(match.tower)]
+        skipped += [
+            Skipped(m.tensor.name, "tower for images or sound; the config read is of the text") for m in other
+        ]
+    skipped += [Skipped(tensor.name, no_role(tensor, layout.family)) for tensor in unknown]
+    skipped += [Skipped(m.tensor.name, "the mapping says skip") for m in found if m.rule.role == "skip"]
+    found = [match for match in found if match.rule.role != "skip"]
+    head_dim = _checked(found, layout)
+    layers, loose, notes = _layers(found)
+    matrices, vectors = _matrices([*loose, *(m for m in found if _outside(m))])
+    skipped += vectors
+    matrices, aliases = _tied(matrices, layout, known or {})
+    if wrappers:
+        notes = [f"names are read without {', '.join(wrappers)}", *notes]
+    notes = [*layout.caveats, *notes]
+    return Plan(layout, layers, tuple(matrices), tuple(skipped), head_dim, tuple(notes), aliases)
+
+
+def _outside(match: Match) -> bool:
+    return match.rule.role in ("mlp_in", "mlp_out", "embed", "unembed")
+
+
+def _not_text(tower: str) -> bool:
+    return any(word in part for part in tower.split(".") for word in ("vision", "visual", "audio", "image"))
+
+
+def _norm_bias(match: Match) -> bool:
+    return match.bias or match.tensor.name.endswith("ln1.b")
+
+
+def _checked(found: list[Match], layout: Layout) -> int:
+    """The head size, after every attention tensor was held against it."""
+    attention = [match for match in found if match.rule.role in ATTENTION]
+    for match in attention:
+        check_axes(match)
+    weights = [match for match in attention if not match.bias]
+    geometry = layout.geometry
+    head_dim = geometry.head_dim or (head_dim_of(weights[0], geometry) if weights else 0)
+    for match in attention:
+        check(match, geometry, head_dim)
+    for match in found:
+        if match.rule.role in ("norm", "q_norm", "k_norm"):
+            check_norm(match, geometry, head_dim)
+    return head_dim
+
+
+def _layers(found: list[Match]) -> tuple[dict[Place, tuple[Match, ...]], list[Match], list[str]]:
+    """Whole attention layers in order; the tensors of the others, and a note on each of those."""
+    places: dict[Place, list[Match]] = defaultdict(list)
+    for match in found:
+        if not _outside(match):
+            places[match.place].append(match)
+    layers, loose, notes = {}, [], []
+    for place in sorted(places):
+        missing = _missing(places[place])
+        if missing:
+            loose += places[place]
+            where = f"layer {place[1]}" + (f" of {quoted(place[0])}" if place[0] else "")
+            notes.append(f"{where} has no {', '.join(missing)}: its tensors are read as single matrices")
+        else:
+            check_widths(places[place])
+            layers[place] = tuple(places[place])
+    return layers, loose, notes
+
+
+def _missing(matches: list[Match]) -> list[str]:
+    """The projections that a layer lacks. Raises ValueError when two tensors are one part of it."""
+    owner: dict[str, str] = {}
+    for match in matches:
+        bias = " bias" if (_norm_bias(match) if match.rule.role == "norm" else match.bias) else ""
+        for part in PARTS.get(match.rule.role, (match.rule.role,)):
+            key = part + bias
+            require(
+                key not in owner,
+                f"one tensor must be {key} of layer {match.layer}; both {quoted(owner.get(key, ''))} and "
+                f"{quoted(match.tensor.name)} are. Name one of them with role skip.",
+            )
+            owner[key] = match.tensor.name
+    norms = [norm for norm in ("q_norm", "k_norm") if norm not in owner]
+    return [part for part in "qkvo" if part not in owner] + (norms if len(norms) == 1 else [])
+
+
+def _matrices(found: list[Match]) -> tuple[list[Matrix], list[Skipped]]:
+    """The matrices of these tensors, and those that are vectors."""
+    matrices, skipped = [], []
+    for match in found:
+        tensor, rule = match.tensor, match.rule
+        axes = len(tensor.shape)
+        if match.bias or axes not in (2, 3) or rule.output_axis >= axes:
+            reason = "a vector: it has no spectrum" if match.bias or axes < 2 else f"no matrix: it has {axes} axes"
+            skipped.append(Skipped(tensor.name, reason))
+            continue
+        stacked = len(tensor.shape) == 3
+        for expert in range(tensor.shape[0]) if stacked else (None,):
+            for block in range(rule.blocks):
+                label = (
+                    tensor.name + (f"[{expert}]" if stacked else "") + (f"[block {block}]" if rule.blocks > 1 else "")
+                )
+                axis = rule.output_axis or (1 if stacked else 0)
+                cut = (block, rule.blocks)
+                matrices.append(Matrix(label, rule.role, match.tower, match.layer, tensor, axis, cut, expert))
+    return matrices, skipped
+
+
+def _tied(
+    matrices: list[Matrix], layout: Layout, known: Mapping[str, Content]
+) -> tuple[list[Matrix], tuple[tuple[str, str], ...]]:
+    """Each matrix once, and the names that share one. A tied head that the file leaves out is none."""
+    kept, aliases, owner = [], [], {}
+    for matrix in matrices:
+        one = known.get(matrix.name) if matrix.role in ("embed", "unembed") else None
+        same = matrix.tensor.storage if one is None or one.zero else one.digest
+        key = (same, matrix.expert, matrix.block)
+        if same is not None and key in owner:
+            aliases.append((owner[key], matrix.name))
+        else:
+            owner[key] = matrix.name
+            kept.append(matrix)
+    embeddings = [matrix.name for matrix in kept if matrix.role == "embed" and not _POSITIONS.search(matrix.name)]
+    unembeddings = [matrix.name for matrix in kept if matrix.role == "unembed"]
+    if layout.geometry.tied and not aliases and bool(embeddings) != bool(unembeddings):
+        aliases.append((embeddings[0], "the unembedding") if embeddings else (unembeddings[0], "the embedding"))
+    return kept, tuple(aliases)

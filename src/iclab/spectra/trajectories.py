@@ -1,0 +1,55 @@
+"""What the steps and norms of a series lead one to expect."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+_SPREADS = 8.0  # of the residuals of one tensor, beyond which a norm is off its line
+_FACTOR = 0.2  # and in logarithm at least
+_THINNEST = 2  # a grid of which fewer than one in so many steps is there is no grid
+
+
+def missing_steps(steps: Sequence[int]) -> list[int]:
+    """Steps that the others lead one to expect: multiples of a common spacing, after powers of two.
+
+    The last step of a run may stand off its grid. Steps without a pattern lead to expect nothing.
+    """
+    present = sorted({step for step in steps if step > 0})
+    unit = math.gcd(*present) or 1
+    powers = [step for step in present if (step // unit) & (step // unit - 1) == 0]
+    rest = sorted(set(present) - set(powers))
+    whole = _grid(present) if rest else None
+    if whole is not None:
+        return whole
+    doubling = [unit * 2**power for power in range((max(powers, default=0) // unit).bit_length())]
+    expected = {step for step in doubling if step >= powers[0]} - set(present) if len(powers) >= 3 else set()
+    return sorted(expected | set(_grid(rest) or []))
+
+
+def _grid(steps: Sequence[int]) -> list[int] | None:
+    """The missing multiples of the common divisor of the steps, with or without the last; None without a grid."""
+    for used in (steps, steps[:-1]):
+        if len(used) < 2:
+            continue
+        spacing = math.gcd(*used)
+        if (used[-1] - used[0]) // spacing < _THINNEST * len(used):
+            return sorted(set(range(used[0], used[-1], spacing)) - set(used))
+    return None
+
+
+def outliers(steps: Sequence[int], norms: Sequence[float]) -> list[int]:
+    """Where a norm leaves the line between its neighbours in (log step, log norm), far beyond its usual residual.
+
+    Fewer than five norms, or norms that are zero or not finite, are left alone.
+    """
+    values = np.asarray(norms, dtype=float)
+    if len(values) < 5 or not np.all(np.isfinite(values) & (values > 0)) or np.any(np.diff(steps) <= 0):
+        return []
+    x, y = np.log1p(np.asarray(steps, dtype=float)), np.log(values)
+    share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+    residual = np.abs(y[1:-1] - (1 - share) * y[:-2] - share * y[2:])
+    spread = 1.4826 * np.median(residual)  # a standard deviation, were the residuals Gaussian
+    padded = np.concatenate([[0.0], residual, [0.0]])
+    peak = (residual > padded[:-2]) & (residual >= padded[2:])
+    return [int(index) + 1 for index in np.flatnonzero(peak & (residual > max(_SPREADS * spread, _FACTOR)))]
