@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from iclab import figures
+from iclab import figures, report
 from iclab.agreement import Verdict
 from iclab.store import Store, digest
 from iclab.study import Study, case_json, dataset_at
@@ -44,6 +44,7 @@ def check_study(study: Study, case: Any = None) -> None:
             assert text, f"{study.name}: a verdict must say what it claims and what it measures"
     svg = figures.as_bytes(figures.drawn(study, first), "svg", name=study.name)
     assert ElementTree.fromstring(svg).tag.endswith("svg"), f"{study.name}: the figure is no SVG"
+    assert report.csv(first).count(b"\n") > 1, f"{study.name}: the result gives no table"
 
 
 def check_description(study: Study) -> None:

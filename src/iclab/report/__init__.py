@@ -4,7 +4,9 @@ Computes nothing: it shows results, verdicts and figures that it is handed.
 """
 
 import base64
+import html
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from iclab.agreement import Verdict
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 MEDIA = {"nc": "application/x-netcdf", "csv": "text/csv", "pdf": "application/pdf", "svg": "image/svg+xml"}
@@ -58,8 +61,9 @@ class Entry:
 
     @property
     def paragraphs(self) -> list[str]:
-        """The question without its first line."""
-        return [" ".join(part.split()) for part in self.question.strip().split("\n\n")[1:]]
+        """The question without its first line, as HTML: what stands between asterisks is stressed."""
+        parts = (html.escape(" ".join(part.split())) for part in self.question.strip().split("\n\n")[1:])
+        return [re.sub(r"\*([^*]+)\*", r"<em>\1</em>", part) for part in parts]
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
@@ -82,7 +86,8 @@ def csv(result: "xr.DataTree") -> bytes:
     tables = []
     for node in result.subtree:
         for name, array in node.to_dataset(inherit=False).data_vars.items():
-            table = array.rename("value").to_dataframe().reset_index()
+            # a single number has no axes, and no data frame of its own
+            table = pd.DataFrame({"value": [array.item()]}) if array.ndim == 0 else _table(array)
             table.insert(0, "variable", name)
             table.insert(0, "group", node.path.lstrip("/"))
             tables.append(table)
@@ -95,6 +100,10 @@ def files_of(path: Path, result: "xr.DataTree", figures: dict[str, bytes], *, na
     """The downloads of one study: its stored result, the same as CSV, and its figure in each form."""
     drawn = [Download(f"{name}.{form}", content) for form, content in figures.items()]
     return [Download(f"{name}.nc", path.read_bytes()), Download(f"{name}.csv", csv(result)), *drawn]
+
+
+def _table(array: "xr.DataArray") -> "pd.DataFrame":
+    return array.rename("value").to_dataframe().reset_index()
 
 
 def _rows(case: dict[str, Any], prefix: str = "") -> Any:

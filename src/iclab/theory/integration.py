@@ -11,6 +11,7 @@ from iclab.numerics import increasing_grid, require
 Array = np.ndarray
 PATIENCE = 1000, 20  # explicit steps, and more for each entry: an implicit step costs as many slopes as entries
 LONGEST = 300_000  # steps in all; minutes of work
+GLANCE = 50  # steps between two looks whether the flow has come to rest
 
 
 def integrate(
@@ -25,8 +26,9 @@ def integrate(
 
     `tolerance` bounds the error of a step relative to each entry, or to `floor` where an entry is smaller; the
     error of the result is proportional to it. The solver is explicit, of order 8; when plateaus are so long that
-    its steps, bound by stability, run into thousands, an implicit one of order 5 goes on from there. Units of time:
-    those of `slope`.
+    its steps, bound by stability, run into thousands, an implicit one of order 5 goes on from there. A state that is
+    at rest to within `tolerance` of every entry is kept for all later times, however long. Units of time: those of
+    `slope`.
 
     Raises ValueError for a grid that is no increasing list of times >= 0, for an unusable tolerance, and for a
     start where the slope is not finite; ArithmeticError when the flow escapes to infinity or takes too many steps.
@@ -74,4 +76,17 @@ def _states(
         if reached > filled:
             states[filled:reached] = solver.dense_output()(time[filled:reached]).T
             filled = reached
+        if steps % GLANCE == 0 and _at_rest(slope, solver.y, tolerance, floor):
+            states[filled:] = solver.y
+            break
     return states
+
+
+def _at_rest(slope: Callable[[Array], Array], state: Array, tolerance: float, floor: Array) -> bool:
+    """Whether every slope is below what a change of the state by the tolerance does to it, or its entry is nothing.
+
+    An entry that grows, however slowly, fails: its slope changes by that small part of itself only.
+    """
+    now = slope(state)
+    resolution = np.abs(slope(state * (1 + tolerance)) - now)
+    return bool(np.all((np.abs(now) <= resolution) | (np.abs(state) <= tolerance * floor)))
