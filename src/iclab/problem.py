@@ -4,11 +4,11 @@ import operator
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.numerics import Values, checked, checked_number, numbers, require
+from iclab.numerics import Values, checked_number, magnitude, numbers, require
 
 if TYPE_CHECKING:
     Ratio = Values
@@ -86,9 +86,10 @@ class Ratios:
 
     Inputs have covariance I/D and tasks I, so labels have variance 1 + ρ. Infinity is a value: α = ∞ are
     contexts without end, κ = ∞ a fresh task in every context, τ = ∞ pretraining without end. Fields may be
-    arrays that broadcast together: one call then answers a grid.
+    arrays that broadcast together: one call then answers a grid. Finite values lie between 1e-40 and 1e40, and
+    noise may be 0.
 
-    Raises ValueError for a ratio that is not positive and for negative noise.
+    Raises ValueError for a ratio that is not positive, for negative noise and for sizes out of that range.
     """
 
     alpha: Ratio  # α = N/D, labelled examples for each input dimension
@@ -102,8 +103,8 @@ class Ratios:
             "kappa": "For a fresh task in every context write kappa=inf.",
             "tau": "For pretraining without end write tau=inf.",
         }
-        values = [checked(name, getattr(self, name), above=0.0, advice=text) for name, text in advice.items()]
-        values.append(checked("noise", self.noise, at_least=0.0, infinite=False, advice=_VARIANCE))
+        values = [magnitude(name, _read(getattr(self, name)), advice=text) for name, text in advice.items()]
+        values.append(magnitude("noise", self.noise, zero=True, infinite=False, advice=_VARIANCE))
         try:
             np.broadcast_shapes(*(np.shape(value) for value in values))
         except ValueError:
@@ -111,6 +112,11 @@ class Ratios:
             raise ValueError(f"the fields of Ratios must broadcast together; got {shapes}.") from None
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value.item() if np.ndim(value) == 0 else value)
+
+
+def _read(ratio: Any) -> Any:
+    """The ratio; the text "inf", as infinity is written in JSON, is a number here."""
+    return np.inf if isinstance(ratio, str) and ratio == "inf" else ratio
 
 
 def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") -> tuple[int, ...]:
