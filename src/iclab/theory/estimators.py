@@ -18,10 +18,11 @@ from iclab.numerics import (
     increasing_root,
     instance,
     magnitude,
+    require,
     whole_number,
 )
 from iclab.outcomes import EstimatorErrors
-from iclab.theory.readouts import ContextLaw, NormalTasks, Pool, Tasks
+from iclab.theory.readouts import ContextLaw, NormalTasks, Pool, Tasks, require_tasks
 from iclab.theory.resolvent import LONG, MANY, WishartMoments, bounded, moments
 
 Array = np.ndarray
@@ -145,6 +146,9 @@ def pool_dmmse_errors(law: ContextLaw, *, new: Tasks | None = None, contexts: in
     instance("law", law, ContextLaw)
     if not isinstance(law.tasks, Pool):
         raise ValueError(f"law.tasks must be a Pool; got {type(law.tasks).__name__}.")
+    if new is not None:
+        require_tasks("new", new)
+        require(new.dimension == law.dimension, f"new must have {law.dimension} dimensions; got {new.dimension}.")
     count = whole_number("contexts", contexts)
     stream = np.random.default_rng(_STREAM)
     pool, root = law.tasks.vectors @ law.input_root, law.input_root  # with whitened inputs

@@ -44,6 +44,7 @@ def pool_errors(law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: Con
 
     Source: derived in docs/derivations/finite_size; the limit D → ∞ is lu2025asymptotic's.
     """
+    instance("law", law, ContextLaw)
     _require_laws(law, new)
     fit = Equivalent.of(law, sequences, ridge)
     xi, test = fit.effective_ridge(), _test_moments(law, new)
@@ -69,6 +70,7 @@ def leverage_errors(
 
     Source: derived in docs/derivations/finite_size.
     """
+    instance("law", law, ContextLaw)
     _require_laws(law, new)
     fit, test = Equivalent.of(law, sequences, ridge), _test_moments(law, new)
     require(

@@ -133,6 +133,15 @@ class NormalTasks:
         return stream.standard_normal((count, self.dimension)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
 
 
+def require_tasks(name: str, tasks: Tasks) -> None:
+    """Raise ValueError, with the name, for what is no law of tasks.
+
+    Source: derived in docs/derivations/finite_size (the averages that are asked for).
+    """
+    holds = all(hasattr(tasks, part) for part in ("dimension", "moments", "draw"))
+    require(holds, f"{name} must be a law of tasks, as Pool or SphereTasks; got {type(tasks).__name__}.")
+
+
 @dataclass(frozen=True, eq=False)
 class ContextLaw:
     """How contexts come about: tasks, N labelled inputs x ~ N(0, S/D) for each, label noise of variance ρ.
@@ -147,6 +156,7 @@ class ContextLaw:
     input_covariance: Float[Array, "D D"] | None = None  # S, relative: None is the identity
 
     def __post_init__(self) -> None:
+        require_tasks("tasks", self.tasks)
         d = self.tasks.dimension
         length = whole_number("context_length", self.context_length)
         noise = magnitude_number("noise", self.noise, zero=True, advice="It is a variance.")
@@ -179,6 +189,7 @@ def sphere_law(law: ContextLaw) -> ContextLaw:
 
     Source: lu2025asymptotic, theory code (tasks of its simulations).
     """
+    instance("law", law, ContextLaw)
     return replace(law, tasks=SphereTasks(law.dimension))
 
 
@@ -198,6 +209,7 @@ def feature_moments(law: ContextLaw) -> FeatureMoments:
     Source: lu2025asymptotic, theory code (gen_err_analytical, sphere tasks); any tasks and inputs derived in
     docs/derivations/finite_size.
     """
+    instance("law", law, ContextLaw)
     d, n, s = law.dimension, law.context_length, np.asarray(law.input_covariance)
     tasks = law.tasks.moments(s, law.noise)
     signal = s @ tasks.second @ s
