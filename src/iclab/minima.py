@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values, every
+from iclab.numerics import Values
 
 Array = np.ndarray
 _STEP = 0.02  # in log x: the sixth power is what a difference of seven points misses
@@ -32,7 +32,7 @@ def least(
     polished = golden_section(function, lower, upper, tolerance=1e-4)
     sharp = _sharpened(function, polished, points[0], points[-1])
     better = function(sharp) <= function(polished) * (1 + 1e-15)
-    if not every(better):
+    if not np.all(better):
         near = np.maximum(lower, polished * (1 - 2e-4)), np.minimum(upper, polished * (1 + 2e-4))
         sharp = np.where(better, sharp, golden_section(function, *near))
     return np.where((index == 0) | (index == last), points[index], sharp)[()]
