@@ -207,3 +207,13 @@ def test_asking_loads_neither_jax_nor_xarray() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n"), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [("report --only", "only"), ("run double-descent --alpha --kappa 2", "alpha")]
+)
+def test_a_flag_for_several_values_that_has_none_is_refused_by_name(
+    words: str, name: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err == f"iclab: {name} must hold at least one value; got none.\n"
