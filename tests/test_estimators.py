@@ -144,7 +144,7 @@ def test_the_error_of_a_small_pool_is_that_of_drawn_queries() -> None:
         (lambda: task_threshold(np.nan, 0.1), "alpha must be > 0; got nan"),
         (lambda: dmmse_errors(1, 0.1, -1), "log_tasks_per_dimension must be >= 0; got -1.0"),
         (lambda: effective_log_tasks(0.5, 10), "tasks must be >= 1; got 0.5"),
-        (lambda: effective_log_tasks(5, 0), "dimension must be > 0; got 0.0"),
+        (lambda: effective_log_tasks(5, 0), "dimension must be finite and > 0; got 0.0"),
         (lambda: discrete_weights(np.ones((1, 2)), np.ones(1), np.ones((3, 2)), -1), "noise must be finite and >= 0"),
         (lambda: pool_dmmse_errors(ContextLaw(SphereTasks(3), 4)), "law.tasks must be a Pool; got SphereTasks"),
         (lambda: pool_dmmse_errors(ContextLaw(Pool(np.eye(3)), 4), contexts=0), "contexts must be a whole number"),

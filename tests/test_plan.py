@@ -145,8 +145,14 @@ def test_every_answer_has_a_figure(words: str, tmp_path: Path, capsys: pytest.Ca
         ("ridge --alpha 10 --kappa 2 --tau 4 --stepz 3", "got --stepz 3"),
         ("split --tokens 0 --dimension 3 --kappa 2", "tokens must be a whole number >= 1; got 0"),
         ("forecast --dimension 8 --context-length 80 --sequences 0", "sequences must be a whole number >= 1; got 0"),
+        ("forecast --dimension 5000 --context-length 8 --sequences 4", "dimension must be at most 512"),
+        ("forecast --dimension 8 --context-length 8 --sequences 4 --tasks 100000000", "tasks must be at most 1e8/D"),
+        ("forecast --dimension 8 --context-length 8 --sequences 4 --noise 1e300", "noise must be 0 or between 1e-40"),
         ("ridge --alpha 10 --kappa 2 --tau 4 --figure plan.png", "--figure must be a file that ends in .pdf"),
-        ("ridge --alpha 10 --kappa 2 --tau 4 --figure /nowhere/plan.pdf", "No such file or directory"),
+        (
+            "ridge --alpha 10 --kappa 2 --tau 4 --figure /nowhere/plan.pdf",
+            "--figure must be a file that can be written",
+        ),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_one_line(
@@ -156,6 +162,35 @@ def test_what_cannot_be_answered_is_refused_in_one_line(
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
+
+
+def test_a_figure_that_cannot_be_written_is_refused_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("iclab.questions.WhichRidge.answer", lambda self: pytest.fail("asked"))
+    for name in ("nowhere/plan.pdf", "plan.png", "folder.pdf"):
+        (tmp_path / "folder.pdf").mkdir(exist_ok=True)
+        assert plan(f"ridge --alpha 10 --kappa 2 --tau 4 --figure {tmp_path / name}") == 2
+
+
+def test_a_forecast_in_few_dimensions_goes_without_leverage(capsys: pytest.CaptureFixture) -> None:
+    words = "forecast --context-length 8 --sequences 40 --noise 0.1"
+    assert plan(f"{words} --dimension 4") == 0
+    said = capsys.readouterr().out
+    assert "The correction for unequal leverage needs at least 5 dimensions." in said
+    assert "pool" in said
+    assert answer(capsys, f"{words} --dimension 4")["leverage"] is None
+    assert answer(capsys, f"{words} --dimension 5")["leverage"]["icl"] > 0.1
+
+
+@pytest.mark.parametrize(("kappa", "tau", "noise"), [("0.5", "inf", "0.1"), ("0.5", "2", "0")])
+def test_where_the_critical_pool_is_a_limit_longer_contexts_are_better(
+    kappa: str, tau: str, noise: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert plan(f"regime --alpha 10 --kappa {kappa} --tau {tau} --noise {noise}") == 0
+    assert "longer contexts end up better" in " ".join(capsys.readouterr().out.split())
+    short, long = (errors(Ratios(alpha, float(kappa), float(tau), float(noise))).icl for alpha in (1e3, 1e5))
+    assert long < short
 
 
 def test_an_answer_takes_less_than_a_second() -> None:
@@ -172,3 +207,13 @@ def test_asking_loads_neither_jax_nor_xarray() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n"), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [("report --only", "only"), ("run double-descent --alpha --kappa 2", "alpha")]
+)
+def test_a_flag_for_several_values_that_has_none_is_refused_by_name(
+    words: str, name: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err == f"iclab: {name} must hold at least one value; got none.\n"

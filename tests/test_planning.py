@@ -45,8 +45,8 @@ log_ratio = st.floats(-2, 2).map(lambda power: 10.0**power)
 
 
 @given(
-    st.sampled_from(["alpha", "kappa", "tau"]), log_ratio, log_ratio, st.floats(0, 0.5), st.floats(1.01, 1.5),
-    st.sampled_from([0.0, 1e-3, 0.3]), st.sampled_from(["icl", "idg"]),
+    st.sampled_from(["alpha", "kappa", "tau"]), log_ratio, log_ratio, st.just(0.0) | st.floats(1e-30, 0.5),
+    st.floats(1.01, 1.5), st.sampled_from([0.0, 1e-3, 0.3]), st.sampled_from(["icl", "idg"]),
 )  # fmt: skip
 def test_the_error_is_reached_at_the_answer_and_not_beside_it(
     quantity: str, first: float, second: float, noise: float, slack: float, ridge: float, target: str
@@ -66,7 +66,7 @@ def test_the_error_is_reached_at_the_answer_and_not_beside_it(
 
     for low, high in found.intervals:
         for end, outwards in ((low, 1 - 1e-6), (high, 1 + 1e-6)):
-            if 0 < end < INF:
+            if 0 < end < 1e40:  # from where on sizes count as infinite
                 assert error(end) <= wanted * (1 + 1e-13)
                 assert error(end * outwards) > wanted
     ends = [end for interval in found.intervals for end in interval]
@@ -85,9 +85,33 @@ def test_what_cannot_be_reached_comes_with_the_floor_and_what_lowers_it() -> Non
     assert "with the best ridge" in found.advice
     assert_allclose(errors(Ratios(INF, INF, 0.5, 0.1)).icl, 0.7)
     quiet = required("tau", error=0.05, alpha=10, kappa=2, noise=0.1)
-    assert "Label noise alone costs 0.1: only less noise helps." in quiet.advice
+    assert "Label noise alone costs 0.1, so less of it is needed." in quiet.advice
+    assert "0.1991 with kappa = inf" in quiet.advice
+    assert_allclose(errors(Ratios(10, INF, INF, 0.1)).icl, 0.1991, atol=5e-5)
+    loud = required("alpha", error=0.05, kappa=INF, tau=INF, noise=0.1)
+    assert loud.advice.endswith("Label noise alone costs 0.1: only less noise helps.")
     hopeless = required("tau", error=0.11, alpha=INF, kappa=0.5, noise=0.1)
     assert "kappa" in hopeless.advice
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.1])
+@pytest.mark.parametrize("kappa", [0.6, 0.7, 0.95])
+def test_sequences_are_counted_at_endless_contexts(kappa: float, noise: float) -> None:
+    # a ridge that tends to 0 keeps directions without tasks out: least squares on κD² weights, with E 1/r = κ/(1 − κ)
+    # in the others, e = 1 − κ + ρ + ρ κ²/((1 − κ)(τ − κ))
+    given = {"error": 0.55, "alpha": INF, "kappa": kappa, "noise": noise}
+    spent = noise * kappa**2 / ((1 - kappa) * (0.55 - (1 - kappa) - noise))
+    low, high = required("tau", **given, ridge=1e-12).intervals[-1]  # beyond the peak at τ = κ
+    assert_allclose(low, kappa + spent, rtol=1e-6)
+    ((best, end),) = required("tau", **given, ridge=BEST).intervals
+    assert (high, end) == (INF, INF)
+    assert best <= low * (1 + 1e-6)
+    none = required("tau", **given)
+    assert none.intervals[-1] == (INF, INF)
+    assert "inf" in none.advice
+    found = required("tau", error=0.5, alpha=INF, kappa=0.7, noise=0.1, ridge=BEST)
+    assert_allclose(found.intervals, [(1.65, INF)], rtol=1e-12)
+    assert "reached only at tau = inf" in required("tau", error=0.5, alpha=INF, kappa=0.7, noise=0.1).advice
 
 
 def test_any_size_reaches_an_error_above_all() -> None:

@@ -1,17 +1,23 @@
 """What is no number at all is refused by name too: text, None, ragged lists, complex numbers, lists for numbers."""
 
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from iclab import Ratios, Regression
-from iclab.planning import required
-from iclab.theory import estimators, generalization, modes, population, sgd
+from iclab import Ratios, Regression, theory
+from iclab.planning import best_split, forecast, regime, required
+from iclab.theory import estimators, finite_size, generalization, modes, population, sgd
+from iclab.theory.finite_size import ContextLaw, SphereTasks
 
+POOL = ContextLaw(finite_size.Pool(np.ones((2, 2))), 3, 0.1)
+LAW = ContextLaw(SphereTasks(6), 8, 0.1)
 FOUR, RATIOS, PROBLEM = (2.0, 1.0, 0.5, 0.25), Ratios(1.0, 0.5, 2.0, 0.1), Regression((0.6, 0.4), 8, 0.1)
-NO_NUMBERS = ["x", b"x", None, {}, [[1.0, 2.0], [3.0]], 1j, np.nan, object()]
+NO_NUMBERS = ["x", "2", True, b"x", np.datetime64(3, "s"), None, {}, [[1.0, 2.0], [3.0]], 1j, np.nan, object()]
+NO_RATIOS = [(1, 2, 3, 4), None, 1.0, PROBLEM]
 NOT_ONE = [*NO_NUMBERS, (1.0, 2.0), np.ones((2, 2))]
 CALLS = [  # a call that answers, one of its arguments, what it must not be
     (lambda ridge: generalization.errors(RATIOS, ridge=ridge), 0.1, NO_NUMBERS),
@@ -36,6 +42,28 @@ CALLS = [  # a call that answers, one of its arguments, what it must not be
     (lambda gamma: population.loss(population.moments(PROBLEM), gamma), np.eye(2), [*NO_NUMBERS, np.eye(3)]),
     (lambda noise: Regression((1.0,), 3, noise), 0.1, NOT_ONE),
     (lambda kappa: Ratios(1.0, kappa, 1.0, 0.0), 0.1, NO_NUMBERS),
+    (lambda noise: Ratios(1.0, 1.0, 1.0, noise), 0.1, [*NO_NUMBERS, "inf", np.inf]),
+    (lambda ratios: generalization.errors(ratios), RATIOS, NO_RATIOS),
+    (lambda ratios: generalization.diversity_gap(ratios), RATIOS, NO_RATIOS),
+    (lambda ratios: generalization.best_ridge(ratios), RATIOS, NO_RATIOS),
+    (lambda ratios: generalization.structured_errors(ratios, task_eigenvalues=[1.0]), RATIOS, NO_RATIOS),
+    (lambda ratios: regime(ratios), RATIOS, NO_RATIOS),
+    (lambda shift: generalization.errors(RATIOS, shift=shift), generalization.Shift(2.0), [1, 2.0, RATIOS]),
+    (lambda ridge: regime(RATIOS, ridge=ridge), 0.1, NOT_ONE),
+    (lambda kappa: regime(Ratios(1.0, kappa, 2.0, 0.1)), 0.5, [np.ones(2)]),
+    (lambda noise: required("tau", error=0.9, alpha=2.0, kappa=2.0, noise=noise), 0.1, NOT_ONE),
+    (lambda noise: best_split(100, dimension=2, kappa=2.0, noise=noise), 0.1, NOT_ONE),
+    (lambda kappa: best_split(100, dimension=2, kappa=kappa, noise=0.1), 2.0, NOT_ONE),
+    (lambda noise: forecast(5, context_length=8, sequences=60, noise=noise), 0.1, NOT_ONE),
+    (lambda ridge: forecast(5, context_length=8, sequences=60, noise=0.1, ridge=ridge), 0.1, NOT_ONE),
+    (lambda ridge: finite_size.pool_errors(LAW, 60, ridge=ridge), 0.1, NOT_ONE),
+    (lambda ridge: finite_size.leverage_errors(LAW, 60, ridge=ridge), 0.1, NOT_ONE),
+    (lambda new: finite_size.pool_errors(LAW, 60, new=new), LAW, [1, RATIOS]),
+    (lambda tasks: ContextLaw(tasks, 8, 0.1), SphereTasks(6), NO_NUMBERS),
+    (lambda new: estimators.pool_dmmse_errors(POOL, new=new, contexts=1), SphereTasks(2), [1, SphereTasks(3)]),
+    (lambda noise: finite_size.ContextLaw(SphereTasks(6), 8, noise), 0.1, NOT_ONE),
+    (lambda readout: finite_size.exact_error(readout, LAW), np.ones((6, 7)), [*NO_NUMBERS, np.full((6, 7), np.nan)]),
+    (lambda gamma: finite_size.readout_of(gamma), np.eye(3), [*NO_NUMBERS, 1.0, np.ones(3), np.ones((3, 2))]),
 ]
 
 
@@ -46,3 +74,32 @@ def test_what_is_no_number_is_refused_by_name(call: Callable, good: object, wron
     for value in wrong:
         with pytest.raises(ValueError, match=f"^{name} must"):
             call(value)
+
+
+KINDS = ("Regression", "Moments", "MixtureMoments", "ContextLaw", "Ratios")
+
+
+def doors() -> list[tuple[Callable, str, str]]:
+    """Public functions of theory that begin with a description, with the name and the class of it."""
+    found = []
+    for module in pkgutil.iter_modules(theory.__path__):
+        for name, function in vars(importlib.import_module(f"iclab.theory.{module.name}")).items():
+            if (
+                inspect.isfunction(function)
+                and function.__module__ == f"iclab.theory.{module.name}"
+                and name[0] != "_"
+            ):
+                first = next(iter(inspect.signature(function).parameters.values()), None)
+                kind = getattr(first and first.annotation, "__name__", None)
+                if first is not None and kind in KINDS and module.name not in ("response",):  # behind the doors
+                    found.append((function, first.name, kind))
+    return found
+
+
+@pytest.mark.parametrize(("function", "name", "kind"), doors())
+def test_a_description_of_another_class_is_refused_by_name(function: Callable, name: str, kind: str) -> None:
+    needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty][1:]
+    others = {p.name: None for p in needed}
+    for wrong in ((1, 2, 3, 4), 1.0, None, object()):
+        with pytest.raises(ValueError, match=f"^{name} must be a {kind}; got {type(wrong).__name__}"):
+            function(wrong, **others)

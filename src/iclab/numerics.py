@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 Array = np.ndarray
 Values = float | np.floating[Any] | np.ndarray  # a number or an array of numbers
+LEAST, MOST = 1e-40, 1e40  # sizes that theory is exact for, beside 0 and infinity
 _SHARP, _SHORT = 2.0**-49, 2.0**-13  # 8 units of rounding; a step whose fourth power is less than one
 
 
@@ -73,9 +74,46 @@ def checked_number(
     advice: str = "",
 ) -> float:
     """One number as a float. Raises ValueError, with the name and the range, outside it and for a list."""
-    number = checked(name, value, above=above, at_least=at_least, infinite=infinite, advice=advice)
-    require(np.ndim(number) == 0, f"{name} must be one number; got shape {np.shape(number)}.")
-    return float(number)
+    return _one(name, checked(name, value, above=above, at_least=at_least, infinite=infinite, advice=advice))
+
+
+def magnitude(
+    name: str,
+    value: Any,
+    *,
+    zero: bool = False,
+    infinite: bool = True,
+    between: tuple[float, float] = (LEAST, MOST),
+    advice: str = "",
+) -> np.float64 | np.ndarray:
+    """The value in float64, an array if it was one: positive, or 0 where `zero` is one of the values.
+
+    Raises ValueError, with the name and the range, outside it and for sizes that are not `between` two: below 1e-40
+    and above 1e40 float64 does not hold their powers. Infinity is a size where it is a limit.
+    """
+    values = _in_float64(name, value)
+    fits: Any = (values >= between[0]) & (values <= between[1])
+    if zero:
+        fits |= values == 0
+    if not every(fits):
+        bound = {"at_least": 0.0} if zero else {"above": 0.0}
+        checked(name, value, infinite=infinite, advice=advice, **bound)
+        fits |= np.isinf(values)
+        if not every(fits):
+            limits = ["0"] * zero + ["inf"] * infinite + ["between {:g} and {:g}".format(*between)]
+            raise ValueError(f"{name} must be {' or '.join(limits)}; got {np.extract(~fits, values)[0]!s}.")
+    return values[()]
+
+
+def magnitude_number(name: str, value: Any, *, zero: bool = False, infinite: bool = False, advice: str = "") -> float:
+    """One number as a float. Raises ValueError, with the name and the range, as magnitude does and for a list."""
+    return _one(name, magnitude(name, value, zero=zero, infinite=infinite, advice=advice))
+
+
+def instance(name: str, value: Any, kind: type) -> None:
+    """Raise ValueError, with the name and the class, unless the value is of the class."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be a {kind.__name__}; got {type(value).__name__}.")
 
 
 def positive(name: str, value: Any) -> float:
@@ -189,54 +227,19 @@ def _ends(function: Callable[[Any], tuple[Values, Values]], lower: Values, upper
     return below, above
 
 
-def least(
-    function: Callable[[Any], Values], grid: Float[Array, "point"], shape: tuple[int, ...] = ()
-) -> Float[Array, "*shape"]:
-    """Where a function of a positive number is least, element by element: a scan of the grid, then golden section.
-
-    `function(x)` takes any x that broadcasts with `shape` and returns the broadcast. The least point of the grid
-    is polished between its neighbours; at an end of the grid that end is returned. A dip narrower than the grid
-    can be missed.
-    """
-    points = np.asarray(grid, dtype=float)
-    heights = function(points.reshape(-1, *(1,) * len(shape)))
-    index = np.broadcast_to(np.argmin(heights, axis=0), shape)
-    last = len(points) - 1
-    polished = golden_section(function, points[np.maximum(index - 1, 0)], points[np.minimum(index + 1, last)])
-    return np.where((index == 0) | (index == last), points[index], polished)[()]
-
-
-def golden_section(
-    function: Callable[[Any], Values], lower: Values, upper: Values, *, tolerance: float = 1e-9
-) -> Any:
-    """Where a function is least between two positive numbers, if it falls and then rises, element by element.
-
-    In log x, to `tolerance` or half of the digits that the function has.
-    """
-    golden = (np.sqrt(5) - 1) / 2
-    low, high = np.log(lower), np.log(upper)
-    left, right = high - golden * (high - low), low + golden * (high - low)
-    at_left, at_right = function(np.exp(left)), function(np.exp(right))
-    while np.max(high - low, initial=0.0) > tolerance:
-        falls = at_left > at_right
-        low, high = np.where(falls, left, low), np.where(falls, high, right)
-        left, right = (
-            np.where(falls, right, high - golden * (high - low)),
-            np.where(falls, low + golden * (high - low), left),
-        )
-        fresh = function(np.exp(np.where(falls, right, left)))
-        at_left, at_right = np.where(falls, at_right, fresh), np.where(falls, fresh, at_left)
-    return np.exp(0.5 * (low + high))[()]
-
-
 def _in_float64(name: str, values: Any) -> Float[Array, "*n"]:
     try:
         array = np.asarray(values)
-        if values is None or array.dtype.kind in "Sc":  # of which NumPy would make numbers, cut to their real part
+        if values is None or array.dtype.kind in "bSUcMm":  # no numbers, but NumPy would make some of them
             raise TypeError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a number or an array of numbers; got {values!r}.") from None
+
+
+def _one(name: str, number: np.float64 | np.ndarray) -> float:
+    require(np.ndim(number) == 0, f"{name} must be one number; got shape {np.shape(number)}.")
+    return float(number)
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
@@ -255,4 +258,5 @@ def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
         whole = None
     if whole is None or whole < least:
         raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    require(whole <= MOST, f"{name} must be a whole number of at most {MOST:g}; got one of {len(str(whole))} digits.")
     return whole

@@ -12,7 +12,7 @@ import tyro
 
 from iclab.plan_flags import Answer
 from iclab.questions import QUESTIONS
-from iclab.terminal import parsed, print_table
+from iclab.terminal import parsed, print_table, writable_pdf
 
 _HOW = ("figure", "json", "debug")  # flags that say how to answer, not what is asked
 _ABOUT = """Ask before a run is made. Errors are those of pretrained linear attention, label noise included; sizes are
@@ -36,6 +36,8 @@ def plan(words: Sequence[str]) -> int:
         raise ValueError(f"question must be one of {', '.join(QUESTIONS)}; got {name!r}. See `iclab plan --help`.")
     form = QUESTIONS[name]
     asked = parsed(form, rest, prog=f"iclab plan {name}", description=form.__doc__ or "")
+    if asked.figure is not None:
+        writable_pdf(asked.figure)
     answer = asked.answer()
     if asked.figure is not None:
         _write_figure(answer, asked.figure)
@@ -55,8 +57,6 @@ def plan(words: Sequence[str]) -> int:
 def _write_figure(answer: Answer, path: Path) -> None:
     from iclab import figures
 
-    if path.suffix != ".pdf":
-        raise ValueError(f"--figure must be a file that ends in .pdf; got {path}.")
     path.write_bytes(figures.as_bytes(figures.sketched(answer.draw, size=(5.0, 3.6)), "pdf", name="plan"))
 
 

@@ -80,7 +80,9 @@ def forecast(figure: "Figure", asked: Any, found: planning.Forecast) -> None:
     axes = figure.subplots()
     for color, target in zip(figures.COLORS, ("icl", "idg"), strict=False):
         figures.theory_line(axes, tau, getattr(curve, target), color=color, label=f"{target}, D → ∞")
-        axes.plot(ratios.tau, getattr(found.leverage, target), "x", color=color, label=f"{target}, this run")
+        axes.plot(
+            ratios.tau, getattr(found.leverage or found.pool, target), "x", color=color, label=f"{target}, this run"
+        )
     axes.legend()
     _labelled(axes, SIZES["tau"], f"a run in {asked.dimension} dimensions")
 

@@ -5,21 +5,20 @@ polished, each crossing of the wanted error solved for. Ratios count for each di
 tasks K = κD, sequences n = τD².
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import Values, checked_number, golden_section, one_of, positive, require, whole_number
+from iclab.crossings import intervals, with_turns
+from iclab.numerics import LEAST, Values, instance, magnitude_number, one_of, positive, require, whole_number
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
-from iclab.theory.finite_size import ContextLaw, Pool, SphereTasks, leverage_errors, pool_errors
+from iclab.theory.finite_size import LEAST_DIMENSION, ContextLaw, Pool, SphereTasks, leverage_errors, pool_errors
 from iclab.theory.generalization import TARGETS, best_ridge, critical_kappa, diversity_gap, errors
 
 QUANTITIES = ("alpha", "kappa", "tau")
 BEST = "best"  # a ridge chosen anew at every size
-_NONE, _ALL = 1e-40, 1e60  # ratios that stand for 0 and infinity where a crossing lies beyond the scan
-_SCAN = np.concatenate([[_NONE], np.unique(np.concatenate([np.geomspace(1e-6, 1e9, 361), [1.0]])), [np.inf]])
+_SCAN = np.concatenate([[LEAST], np.unique(np.concatenate([np.geomspace(1e-6, 1e9, 361), [1.0]])), [np.inf]])
 _COARSE = np.concatenate([np.geomspace(1e-2, 1e5, 22), [np.inf]])  # for advice
 _STREAM = 20240518  # of the pool of a forecast
 
@@ -53,13 +52,15 @@ class Regime:
     """Whether pretraining memorizes its tasks or learns in context.
 
     Memorizing: fewer tasks than dimensions, so that new tasks stay worse by 1 − κ however long contexts and
-    pretraining are. gap is ICL − IDG now. Below critical_kappa longer contexts end up worse without ridge.
+    pretraining are. gap is ICL − IDG now. Below critical_kappa longer contexts end up worse without ridge, if there
+    is noise and pretraining has an end.
     """
 
     memorizing: bool
     gap: float
     lasting_gap: float
     critical_kappa: float
+    longer_contexts_hurt: bool
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Forecast:
     ratios: Ratios
     limit: Errors
     pool: Errors
-    leverage: Errors
+    leverage: Errors | None  # None below 5 dimensions, where means over runs need not exist
 
 
 def required(
@@ -96,21 +97,18 @@ def required(
     given = {"alpha": alpha, "kappa": kappa, "tau": tau}
     _require_question(quantity, given, target)
     wanted = positive("error", error)
-    others = {
-        name: checked_number(name, value, above=0.0, infinite=True)
-        for name, value in given.items()
-        if name != quantity
-    }
+    others = {name: magnitude_number(name, value, infinite=True) for name, value in given.items() if name != quantity}
+    noise = magnitude_number("noise", noise, zero=True)
 
     def curve(size: Values) -> Values:
         return error_of(Ratios(**{**others, quantity: size}, noise=noise), ridge, target)
 
-    sizes, heights = _with_turns(curve)
+    sizes, heights = with_turns(curve, _SCAN)
     lowest = int(np.argmin(heights))
     floor, best = float(heights[lowest]), _limit(float(sizes[lowest]))
-    intervals = _intervals(curve, sizes, heights, wanted)
-    if intervals:
-        return Required(intervals, floor, _remark(quantity, intervals, floor, best), best)
+    found = intervals(curve, sizes, heights, wanted)
+    if found:
+        return Required(found, floor, _remark(quantity, found, floor, best), best)
     refusal = (
         f"No {quantity} reaches {wanted:g}: the least {target} error is {floor:.4g}, at {quantity} = {best:.4g}."
     )
@@ -130,6 +128,7 @@ def best_split(
     Source: derived in docs/derivations/proportional_limit.
     """
     budget, d = whole_number("tokens", tokens), whole_number("dimension", dimension)
+    kappa, noise = magnitude_number("kappa", kappa, infinite=True), magnitude_number("noise", noise, zero=True)
     one_of("target", target, TARGETS)
 
     def ratios(length: Values) -> Ratios:
@@ -154,12 +153,17 @@ def regime(ratios: Ratios, *, ridge: float = 0.0) -> Regime:
 
     Source: lu2025asymptotic, figure 4 (transition at κ = 1); κ_c derived in docs/derivations/proportional_limit.
     """
-    kappa = float(ratios.kappa)
+    instance("ratios", ratios, Ratios)
+    alpha, kappa, tau = (magnitude_number(name, getattr(ratios, name), infinite=True) for name in QUANTITIES)
+    noise = magnitude_number("noise", ratios.noise, zero=True)
+    penalty = magnitude_number("ridge", ridge, zero=True, infinite=True)
+    critical = float(critical_kappa(tau, noise))
     return Regime(
         memorizing=kappa < 1,
-        gap=float(diversity_gap(ratios, ridge=ridge)),
+        gap=float(diversity_gap(Ratios(alpha, kappa, tau, noise), ridge=penalty)),
         lasting_gap=max(0.0, 1 - kappa),
-        critical_kappa=float(critical_kappa(ratios.tau, ratios.noise)),
+        critical_kappa=critical,
+        longer_contexts_hurt=kappa < critical and noise > 0 and np.isfinite(tau),
     )
 
 
@@ -169,26 +173,33 @@ def forecast(
     """What pretraining on n sequences of N examples in D dimensions will show; no `tasks` is a fresh one each time.
 
     The pool is on the sphere of radius √D, from a fixed stream; another pool moves the finite-size errors a
-    little. ICL is on new tasks of the sphere.
+    little. ICL is on new tasks of the sphere. Cost: 1 s at D = 128, 10 s at D = 512.
 
-    Raises ValueError for sizes below 1, negative noise and a negative ridge.
+    Raises ValueError for sizes below 1, more than 512 dimensions, a pool of more than 1e8 numbers, negative noise
+    and a negative ridge.
 
     Source: derived in docs/derivations/finite_size.
     """
     d, n = whole_number("dimension", dimension), whole_number("sequences", sequences)
+    require(
+        d <= 512,
+        f"dimension must be at most 512, which takes 10 seconds; got {d}. The limit D → ∞ is within some percent.",
+    )
+    penalty = magnitude_number("ridge", ridge, zero=True, infinite=True)
     sphere = SphereTasks(d)
     if tasks is None:
         law, kappa = ContextLaw(sphere, context_length, noise), np.inf
     else:
         count = whole_number("tasks", tasks)
+        require(count * d <= 1e8, f"tasks must be at most 1e8/D, in memory; got {count}. Leave them out for more.")
         pool = Pool(sphere.draw(count, np.random.default_rng(_STREAM)))
         law, kappa = ContextLaw(pool, context_length, noise), count / d
     ratios = Ratios(law.context_length / d, kappa, n / d**2, noise)
     return Forecast(
         ratios,
-        errors(ratios, ridge=ridge),
-        pool_errors(law, n, ridge=ridge),
-        leverage_errors(law, n, ridge=ridge),
+        errors(ratios, ridge=penalty),
+        pool_errors(law, n, ridge=penalty),
+        leverage_errors(law, n, ridge=penalty) if d >= LEAST_DIMENSION else None,
     )
 
 
@@ -202,54 +213,18 @@ def error_of(ratios: Ratios, ridge: float | str, target: str) -> Values:
         require(ridge == BEST, f'ridge must be a number >= 0 or "{BEST}"; got {ridge!r}.')
         strength = best_ridge(ratios, target=target)
     else:
-        strength = checked_number("ridge", ridge, at_least=0.0, infinite=True)
+        strength = magnitude_number("ridge", ridge, zero=True, infinite=True)
     return getattr(errors(ratios, ridge=strength), target)
 
 
-def _with_turns(curve: Callable[[Values], Values]) -> tuple[np.ndarray, np.ndarray]:
-    """The scan, with its dips and peaks polished."""
-    sizes, heights = _SCAN, np.asarray(curve(_SCAN))
-    inner = np.arange(2, len(sizes) - 2)
-    turns = []
-    for sign in (1, -1):
-        left, here, right = (sign * heights[inner + step] for step in (-1, 0, 1))
-        at = inner[(here < left) & (here <= right) & np.isfinite(here)]
-        turns.append(
-            golden_section(lambda x, sign=sign: sign * curve(x), sizes[at - 1], sizes[at + 1], tolerance=1e-6)
-        )
-    sizes = np.unique(np.concatenate([sizes, *turns]))
-    return sizes, np.asarray(curve(sizes))
-
-
-def _intervals(
-    curve: Callable[[Values], Values], sizes: np.ndarray, heights: np.ndarray, wanted: float
-) -> tuple[tuple[float, float], ...]:
-    reached = heights <= wanted
-    edges = [0.0] if reached[0] else []
-    for i in np.flatnonzero(reached[1:] != reached[:-1]):
-        edges.append(_crossing(curve, float(sizes[i]), float(sizes[i + 1]), wanted, rising=bool(reached[i])))
-    if reached[-1]:
-        edges.append(np.inf)
-    return tuple(zip(edges[::2], edges[1::2], strict=True))
-
-
-def _crossing(curve: Callable[[Values], Values], low: float, high: float, wanted: float, *, rising: bool) -> float:
-    """Where the error is the wanted one, on the side where it is reached; eight scans, each of 64 parts."""
-    ends = low, min(high, _ALL)
-    for _ in range(8):
-        sizes = np.geomspace(*ends, 65)
-        beyond = (np.asarray(curve(sizes)) <= wanted) != rising
-        first = int(np.argmax(beyond[1:])) + 1
-        ends = float(sizes[first - 1]), float(sizes[first])
-    return ends[0] if rising else ends[1]
-
-
-def _remark(quantity: str, intervals: tuple[tuple[float, float], ...], floor: float, best: float) -> str:
-    if intervals == ((0.0, np.inf),):
+def _remark(quantity: str, found: tuple[tuple[float, float], ...], floor: float, best: float) -> str:
+    if found == ((0.0, np.inf),):
         return f"Any {quantity} reaches it."
-    if len(intervals) == 1 and intervals[0][1] == np.inf:
-        return f"Any {quantity} from {intervals[0][0]:.4g} on reaches it."
-    spans = " or ".join(f"{low:.4g} to {high:.4g}" for low, high in intervals)
+    if found == ((np.inf, np.inf),):
+        return f"It is reached only at {quantity} = inf: the error there is {floor:.4g}."
+    if len(found) == 1 and found[0][1] == np.inf:
+        return f"Any {quantity} from {found[0][0]:.4g} on reaches it."
+    spans = " or ".join(f"{low:.4g}" + f" to {high:.4g}" * (low < high) for low, high in found)
     return f"{quantity} = {spans}: outside the error is larger. It is least, {floor:.4g}, at {quantity} = {best:.4g}."
 
 
@@ -263,8 +238,7 @@ def _help(
     floor: float,
 ) -> str:
     """What would lower the floor: each other ratio, or the ridge, at its best."""
-    if wanted < noise:
-        return f"Label noise alone costs {noise:g}: only less noise helps."
+    quieter = f"Label noise alone costs {noise:g}" if wanted < noise else ""
     offers = []
     for name in others:
         heights = error_of(
@@ -277,13 +251,13 @@ def _help(
         offers.append((float(np.min(chosen)), "the best ridge"))
     lower = sorted(offer for offer in offers if offer[0] < 0.999 * floor)
     if not lower:
-        return "No other ratio and no ridge lowers that; less noise does."
+        return f"{quieter or 'No other ratio and no ridge lowers that'}: only less noise helps."
     offered = (f"{height:.4g}{' (enough)' if height <= wanted else ''} with {change}" for height, change in lower)
-    return f"The least error would be {', '.join(offered)}."
+    return f"{quieter and quieter + ', so less of it is needed. '}The least error would be {', '.join(offered)}."
 
 
 def _limit(size: float) -> float:
-    return 0.0 if size <= _NONE else size
+    return 0.0 if size <= LEAST else size
 
 
 def _require_question(quantity: str, given: dict[str, float | None], target: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.numerics import Values, checked, checked_number, numbers, require, whole_number
+from iclab.numerics import Values, checked_number, magnitude, numbers, require, whole_number
 
 if TYPE_CHECKING:
     Ratio = Values
@@ -87,9 +87,10 @@ class Ratios:
 
     Inputs have covariance I/D and tasks I, so labels have variance 1 + ρ. Infinity is a value: α = ∞ are
     contexts without end, κ = ∞ a fresh task in every context, τ = ∞ pretraining without end. Fields may be
-    arrays that broadcast together: one call then answers a grid.
+    arrays that broadcast together: one call then answers a grid. Finite values lie between 1e-40 and 1e40, and
+    noise may be 0.
 
-    Raises ValueError for a ratio that is not positive and for negative noise.
+    Raises ValueError for a ratio that is not positive, for negative noise and for sizes out of that range.
     """
 
     alpha: Ratio  # α = N/D, labelled examples for each input dimension
@@ -103,8 +104,8 @@ class Ratios:
             "kappa": "For a fresh task in every context write kappa=inf.",
             "tau": "For pretraining without end write tau=inf.",
         }
-        values = [checked(name, getattr(self, name), above=0.0, advice=text) for name, text in advice.items()]
-        values.append(checked("noise", self.noise, at_least=0.0, infinite=False, advice=_VARIANCE))
+        values = [magnitude(name, _read(getattr(self, name)), advice=text) for name, text in advice.items()]
+        values.append(magnitude("noise", self.noise, zero=True, infinite=False, advice=_VARIANCE))
         try:
             np.broadcast_shapes(*(np.shape(value) for value in values))
         except ValueError:
@@ -198,6 +199,11 @@ def _rounded(name: str, ratio: Any, unit: int, what: str) -> int:
     size = round(ratio * unit)
     require(size >= 1, f"{name} must give at least 1 of the {what}; got {ratio:g} · {unit}. Raise {name}.")
     return size
+
+
+def _read(ratio: Any) -> Any:
+    """The ratio; the text "inf", as infinity is written in JSON, is a number here."""
+    return np.inf if isinstance(ratio, str) and ratio == "inf" else ratio
 
 
 def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") -> tuple[int, ...]:

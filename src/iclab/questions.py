@@ -122,13 +122,15 @@ class MemorizeOrLearn(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFl
             ("gap with contexts and pretraining without end", f"{found.lasting_gap:.4g}"),
             ("κ_c", f"{found.critical_kappa:.4g}"),
         )
-        below = float(ratios.kappa) < found.critical_kappa
-        longer = "κ is below κ_c: without ridge" if below else "κ is at least κ_c: without ridge"
-        fate = "some finite context length is best for new tasks." if below else "longer contexts end up better."
+        longer = "κ is below κ_c" if float(ratios.kappa) < found.critical_kappa else "κ is at least κ_c"
+        if found.longer_contexts_hurt:
+            fate = "some finite context length is best for new tasks."
+        else:
+            fate = "longer contexts end up better."
         return Answer(
             ("what", "answer"),
             rows,
-            (f"{longer} {fate}",),
+            (f"{longer}{_unless(ratios)}: without ridge {fate}",),
             asdict(found) | {"ridge": ridge},
             lambda figure: plan_figures.gaps(figure, ratios, ridge, found.critical_kappa),
         )
@@ -156,7 +158,11 @@ class WhatWillARunShow(Question):
             noise=self.noise,
             ridge=self.ridge,
         )
-        accounts = {"limit D → ∞": found.limit, "pool": found.pool, "pool and leverage": found.leverage}
+        accounts = {"limit D → ∞": found.limit, "pool": found.pool}
+        remark = "The correction for unequal leverage needs at least 5 dimensions."
+        if found.leverage is not None:
+            accounts["pool and leverage"] = found.leverage
+            remark = "The last account is the closest to the mean of runs."
         rows = tuple(
             (name, *(f"{getattr(errors, kind):.4g}" for kind in ("icl", "idg", "train")))
             for name, errors in accounts.items()
@@ -164,10 +170,17 @@ class WhatWillARunShow(Question):
         return Answer(
             ("account", "on new tasks", "on the pool", "on its data"),
             rows,
-            ("The last account is the closest to the mean of runs.",),
+            (remark,),
             asdict(found),
             lambda figure: plan_figures.forecast(figure, self, found),
         )
+
+
+def _unless(ratios: Any) -> str:
+    """Why κ_c does not count, where it does not."""
+    if ratios.noise == 0:
+        return ", a limit of little noise, and there is none"
+    return ", a limit of much pretraining, and this has no end" if math.isinf(ratios.tau) else ""
 
 
 QUESTIONS: Mapping[str, type[Question]] = {
@@ -210,5 +223,5 @@ def _required(asked: Any, quantity: str) -> Answer:
 
 def _whole(low: float, high: float) -> tuple[float, float]:
     """The first and the last whole number, one at least, in an interval whose ends are known to rounding."""
-    first = max(1.0, math.ceil(low * (1 - 1e-12)))
+    first = low if math.isinf(low) else max(1.0, math.ceil(low * (1 - 1e-12)))
     return first, high if math.isinf(high) else math.floor(high * (1 + 1e-12))

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked, checked_covariance, numbers, require, whole_number
+from iclab.numerics import checked_covariance, instance, magnitude_number, numbers, require, whole_number
 
 Array = np.ndarray
 
@@ -138,6 +138,15 @@ class NormalTasks:
         return stream.standard_normal((count, self.dimension)) @ symmetric_root(self.covariance)
 
 
+def require_tasks(name: str, tasks: Tasks) -> None:
+    """Raise ValueError, with the name, for what is no law of tasks.
+
+    Source: derived in docs/derivations/finite_size (the averages that are asked for).
+    """
+    holds = all(hasattr(tasks, part) for part in ("dimension", "moments", "draw"))
+    require(holds, f"{name} must be a law of tasks, as Pool or SphereTasks; got {type(tasks).__name__}.")
+
+
 @dataclass(frozen=True, eq=False)
 class ContextLaw:
     """How contexts come about: tasks, N labelled inputs x ~ N(0, S/D) for each, label noise of variance ρ.
@@ -152,9 +161,10 @@ class ContextLaw:
     input_covariance: Float[Array, "D D"] | None = None  # S, relative: None is the identity
 
     def __post_init__(self) -> None:
+        require_tasks("tasks", self.tasks)
         d = self.tasks.dimension
         length = whole_number("context_length", self.context_length)
-        noise = checked("noise", self.noise, at_least=0.0, infinite=False, advice="It is a variance.")
+        noise = magnitude_number("noise", self.noise, zero=True, advice="It is a variance.")
         given = self.input_covariance
         inputs = np.eye(d) if given is None else checked_covariance("input_covariance", given)
         require(
@@ -162,7 +172,7 @@ class ContextLaw:
             f"input_covariance must have the shape {(d, d)}, as the tasks ask; got {inputs.shape}.",
         )
         object.__setattr__(self, "context_length", length)
-        object.__setattr__(self, "noise", float(noise))
+        object.__setattr__(self, "noise", noise)
         object.__setattr__(self, "input_covariance", inputs)
         variance = self.tasks.moments(inputs, self.noise).variance
         require(variance > 0, "labels must vary; got tasks of length zero and no noise, with nothing to learn.")
@@ -189,6 +199,7 @@ def sphere_law(law: ContextLaw) -> ContextLaw:
 
     Source: lu2025asymptotic, theory code (tasks of its simulations).
     """
+    instance("law", law, ContextLaw)
     return replace(law, tasks=SphereTasks(law.dimension))
 
 
@@ -208,6 +219,7 @@ def feature_moments(law: ContextLaw) -> FeatureMoments:
     Source: lu2025asymptotic, theory code (gen_err_analytical, sphere tasks); any tasks and inputs derived in
     docs/derivations/finite_size.
     """
+    instance("law", law, ContextLaw)
     d, n, s = law.dimension, law.context_length, np.asarray(law.input_covariance)
     tasks = law.tasks.moments(s, law.noise)
     signal = s @ tasks.second @ s
@@ -226,6 +238,7 @@ def exact_error(readout: Float[Array, "*batch D D+1"], law: ContextLaw) -> Float
 
     Source: lu2025asymptotic, theory code (gen_err_analytical); derived in docs/derivations/finite_size.
     """
+    instance("law", law, ContextLaw)
     return error_of(readout, feature_moments(law))
 
 
@@ -245,7 +258,14 @@ def error_of(readout: Float[Array, "*batch D D+1"], moments: FeatureMoments) -> 
 def readout_of(gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D+1"]:
     """The readout [Γᵀ/D, 0] that answers as linear attention with the matrix Γ does.
 
+    Raises ValueError for a matrix that is not square.
+
     Source: lu2025asymptotic, section 2 (reduction of the parameters); convention Γ of zhang2025training.
     """
-    g = np.swapaxes(numbers("gamma", gamma), -1, -2) / np.shape(gamma)[-1]
+    matrix = numbers("gamma", gamma)
+    require(
+        matrix.ndim >= 2 and matrix.shape[-1] == matrix.shape[-2] > 0,
+        f"gamma must end in the shape (D, D); got {matrix.shape}.",
+    )
+    g = np.swapaxes(matrix, -1, -2) / matrix.shape[-1]
     return np.concatenate([g, np.zeros((*g.shape[:-1], 1))], axis=-1)

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,29 @@ def parsed(form: Any, words: Sequence[str], *, prog: str, description: str) -> A
         raise ValueError(
             f"flags must be among {', '.join(_flags(form))}; got {' '.join(unknown)}. See `{prog} --help`."
         )
+    given = {word.lstrip("-").replace("-", "_").rpartition(".")[2] for word in words if word.startswith("--")}
+    for name in given & set(_empty(chosen)):
+        raise ValueError(f"{name} must hold at least one value; got none.")
     return chosen
+
+
+def _empty(chosen: Any) -> list[str]:
+    """The names of flags for several values that have none."""
+    parts = [(field.name, getattr(chosen, field.name)) for field in fields(chosen)] if is_dataclass(chosen) else []
+    return [name for name, value in parts if value == ()] + [name for _, value in parts for name in _empty(value)]
+
+
+def writable_pdf(path: Path) -> None:
+    """Raise ValueError unless a PDF can be written there."""
+    require(path.suffix == ".pdf", f"--figure must be a file that ends in .pdf; got {path}.")
+    try:
+        require(not path.is_dir(), f"--figure must be a file; got the folder {path}.")
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+        if path.exists():
+            path.open("ab").close()
+    except OSError as error:
+        raise ValueError(f"--figure must be a file that can be written; got {path} ({error.strerror}).") from None
 
 
 def writable(folder: Path) -> Path:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import hyp2f1
 
-from iclab.numerics import increasing_root, nonnegative, numbers, require
+from iclab.numerics import increasing_root, instance, nonnegative, numbers, require
 from iclab.problem import Regression
 from iclab.theory.commuting import commuting_modes
 from iclab.theory.population import Moments, moments
@@ -28,6 +28,7 @@ def aligned_values(
 
     Source: zhang2025training, eq. 21; implicit solution derived in docs/derivations/dynamics.
     """
+    instance("problem", problem, Regression)
     g, h = _aligned_rates(problem)
     first = numbers("initial", initial)
     require(
@@ -49,6 +50,7 @@ def aligned_loss(
 
     Source: zhang2025training, eqs. 19 and 21; derived in docs/derivations/dynamics.
     """
+    instance("problem", problem, Regression)
     g, h = _aligned_rates(problem)
     cube = aligned_values(problem, initial, time) ** 3
     return moments(problem).null_loss - np.sum((2 * g - h * cube) * cube, axis=-1)
@@ -65,6 +67,7 @@ def half_drop_shift(moments: Moments) -> Float[Array, "mode"]:
 
     Source: derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     modes = commuting_modes(moments)
     half = np.cbrt(1 - np.sqrt(0.5))  # v/v* where (v/v*)³ = 1 − √½ and half of the loss is gone
     pace = modes.force * np.cbrt(modes.best)

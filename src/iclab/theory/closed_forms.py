@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy.special import exprel, logit
 
 from iclab.attention import MergedAttention, restricted_parts
-from iclab.numerics import nonnegative, numbers, require
+from iclab.numerics import instance, nonnegative, numbers, require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
 from iclab.theory.commuting import commuting_modes
@@ -27,6 +27,7 @@ def growing_amplitude(moments: Moments, start: MergedAttention) -> float:
 
     Source: zhang2025training, eq. 10, whose w_init it makes precise; derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     value, key_query = restricted_parts(start, MergedAttention, moments.dimension)
     length = np.linalg.norm(moments.cross)
     require(bool(length > 0), "moments must hold a signal; got B = 0, where no mode grows.")
@@ -47,6 +48,7 @@ def white_merged_loss(
 
     Source: zhang2025training, eq. 10; noise and task variance derived in docs/derivations/dynamics.
     """
+    instance("problem", problem, Regression)
     law, g, h = _white(problem)
     t, D = nonnegative("time", time), problem.dimension
     first = _amplitude(amplitude) ** 2 / np.sqrt(D)  # σ(0)
@@ -67,6 +69,7 @@ def white_drop_time(
 
     Source: zhang2025training, eq. 10; derived in docs/derivations/dynamics.
     """
+    instance("problem", problem, Regression)
     _, g, h = _white(problem)
     D, part = problem.dimension, numbers("fraction", fraction)
     require(bool(np.all((part > 0) & (part < 1))), f"fraction must lie between 0 and 1; got {fraction!r}.")
@@ -93,6 +96,7 @@ def reduced_merged_flow(moments: Moments, amplitude: float, time: Float[Array, "
 
     Source: zhang2025training, section 3.2; reduction derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     modes = commuting_modes(moments)
     g, h, first = modes.force, modes.drag, _amplitude(amplitude)
     require(first.ndim == 0, f"amplitude must be one number; got shape {first.shape}. Flow one at a time.")

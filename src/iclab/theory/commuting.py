@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import instance, require
 from iclab.theory.population import Moments
 
 Array = np.ndarray
@@ -36,6 +36,7 @@ def commuting_modes(moments: Moments) -> CommutingModes:
 
     Source: derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     matrices = [moments.input_covariance, moments.second, moments.cross]
     # Unequal parts of each, so that directions equal in one are told apart by the others.
     mixture = sum(

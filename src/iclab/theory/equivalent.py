@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked, increasing_root, whole_number
+from iclab.numerics import increasing_root, magnitude_number, whole_number
 from iclab.readouts import ContextLaw, FeatureMoments, feature_moments
 from iclab.theory.resolvent import STRONG, flat_ridge, unspent
 
@@ -36,7 +36,7 @@ class Equivalent:
     def of(cls, law: ContextLaw, sequences: int, ridge: float) -> "Equivalent":
         """The equivalent of ridge regression on that many sequences."""
         count = whole_number("sequences", sequences)
-        penalty = min(float(checked("ridge", ridge, at_least=0.0)), STRONG)
+        penalty = min(magnitude_number("ridge", ridge, zero=True, infinite=True), STRONG)
         return cls._of(feature_moments(law), count / law.dimension**2, penalty)
 
     def with_moments(self, moments: FeatureMoments) -> "Equivalent":

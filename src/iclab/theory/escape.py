@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import SeparateAttention, restricted_parts
-from iclab.numerics import require
+from iclab.numerics import instance, require
 from iclab.theory.aligned import half_drop_shift
 from iclab.theory.commuting import CommutingModes, commuting_modes
 from iclab.theory.frozen_head import FrozenHead
@@ -28,6 +28,7 @@ def blow_up_times(moments: Moments, start: SeparateAttention) -> Float[Array, "h
 
     Source: derived in docs/derivations/escape.
     """
+    instance("moments", moments, Moments)
     modes = commuting_modes(moments)
     heads = _small_heads(moments, modes, start)
     return np.array([head.escape()[0] for head in heads.frozen(modes.force)])
@@ -46,6 +47,7 @@ def drop_times(moments: Moments, start: SeparateAttention) -> Float[Array, "mode
 
     Source: derived in docs/derivations/escape.
     """
+    instance("moments", moments, Moments)
     modes = commuting_modes(moments)
     force, best, shift = modes.force.copy(), modes.best, half_drop_shift(moments)
     require(

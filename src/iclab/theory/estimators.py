@@ -9,14 +9,26 @@ needs about D tasks to learn in context, this estimator exponentially many.
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values, checked, increasing_root, whole_number
+from iclab.numerics import (
+    LEAST,
+    MOST,
+    Values,
+    checked,
+    checked_number,
+    increasing_root,
+    instance,
+    magnitude,
+    require,
+    whole_number,
+)
 from iclab.outcomes import EstimatorErrors
-from iclab.readouts import ContextLaw, NormalTasks, Pool, Tasks
-from iclab.theory.resolvent import LONG, WishartMoments, bounded, moments
+from iclab.readouts import ContextLaw, NormalTasks, Pool, Tasks, require_tasks
+from iclab.theory.resolvent import LONG, MANY, WishartMoments, bounded, moments
 
 Array = np.ndarray
 _STREAM = 20240518  # the nodes of the quadrature: as fixed as those of any other rule
 _SILENT = 1e-120  # noise that stands for none
+_RANGE = 1e-20, 1e20  # sizes at which the divergence of two posteriors is more than rounding
 
 
 def ridge_error(alpha: Values, noise: Values) -> Values:
@@ -55,11 +67,12 @@ def dmmse_errors(alpha: Values, noise: Values, log_tasks_per_dimension: Values) 
     the ridge error at s_c. Holds at noise 0 too, where the threshold is infinite. At finite D use
     effective_log_tasks for s; below D = 30 the transition is rounded.
 
-    Raises ValueError for alpha that is not positive, negative noise and a negative number of tasks.
+    Raises ValueError for alpha that is not positive, negative noise, a negative number of tasks, and for sizes
+    below 1e-20 or above 1e20 that are not 0 or infinite.
 
     Source: derived in docs/derivations/estimators.
     """
-    alpha, rho, s = *_checked(alpha, noise), _checked_log_tasks(log_tasks_per_dimension)
+    alpha, rho, s = *_checked(alpha, noise, _RANGE), _checked_log_tasks(log_tasks_per_dimension)
     r = _edge(alpha, rho, s)
     fit, many = _spectrum(alpha, r), s >= task_threshold(alpha, rho)
     alone = 1 - rho / r  # Σ p², the weight that does not spread over several tasks
@@ -79,7 +92,7 @@ def nearest_task_errors(alpha: Values, noise: Values, log_tasks_per_dimension: V
 
     Source: derived in docs/derivations/estimators.
     """
-    alpha, rho, s = *_checked(alpha, noise), _checked_log_tasks(log_tasks_per_dimension)
+    alpha, rho, s = *_checked(alpha, noise, _RANGE), _checked_log_tasks(log_tasks_per_dimension)
     r = _edge(alpha, rho, s)
     fit = _spectrum(alpha, r)
     icl = np.where(s > 0, rho + fit.lost_square + rho / r * fit.mixed + fit.lost, rho + 2)
@@ -91,13 +104,16 @@ def effective_log_tasks(tasks: Values, dimension: Values) -> Values:
 
     The second term is that of the largest of K normal energies.
 
-    Raises ValueError for fewer than one task and for a dimension that is not positive.
+    Infinite for a pool without end.
+
+    Raises ValueError for fewer than one task and for a dimension that is not positive and finite.
 
     Source: derived in docs/derivations/estimators.
     """
-    log = np.log(checked("tasks", tasks, at_least=1.0))
+    log, d = np.log(checked("tasks", tasks, at_least=1.0)), magnitude("dimension", dimension, infinite=False)
+    log = np.minimum(log, MANY)
     shift = 0.5 * np.log(4 * np.pi * np.maximum(log, 1 / (4 * np.pi)))
-    return np.maximum((log - shift) / checked("dimension", dimension, above=0.0), 0.0)
+    return np.where(log < MANY, np.maximum((log - shift) / d, 0.0), np.inf)[()]
 
 
 def discrete_weights(
@@ -109,7 +125,7 @@ def discrete_weights(
 
     Source: lu2025asymptotic, theory code (dMMSE).
     """
-    rho = checked("noise", noise, at_least=0.0, infinite=False)
+    rho = checked_number("noise", noise, at_least=0.0)
     misfit = np.sum((labels[..., None] - inputs @ np.asarray(tasks).T) ** 2, axis=-2)
     excess = misfit - np.min(misfit, axis=-1, keepdims=True)  # before the division: no overflow at small noise
     weights = np.exp(-excess / (2 * rho)) if rho > 0 else (excess == 0).astype(float)
@@ -127,8 +143,12 @@ def pool_dmmse_errors(law: ContextLaw, *, new: Tasks | None = None, contexts: in
 
     Source: derived in docs/derivations/estimators; lu2025asymptotic, theory code (dMMSE), samples the query too.
     """
+    instance("law", law, ContextLaw)
     if not isinstance(law.tasks, Pool):
         raise ValueError(f"law.tasks must be a Pool; got {type(law.tasks).__name__}.")
+    if new is not None:
+        require_tasks("new", new)
+        require(new.dimension == law.dimension, f"new must have {law.dimension} dimensions; got {new.dimension}.")
     count = whole_number("contexts", contexts)
     stream = np.random.default_rng(_STREAM)
     pool, root = law.tasks.vectors @ law.input_root, law.input_root  # with whitened inputs
@@ -152,12 +172,14 @@ def _posterior(
     return discrete_weights(inputs, labels, pool, law.noise)
 
 
-def _checked(alpha: Values, noise: Values) -> tuple[Values, Values]:
-    return checked("alpha", alpha, above=0.0), checked("noise", noise, at_least=0.0, infinite=False)
+def _checked(alpha: Values, noise: Values, between: tuple[float, float] = (LEAST, MOST)) -> tuple[Values, Values]:
+    return magnitude("alpha", alpha, between=between), magnitude(
+        "noise", noise, zero=True, infinite=False, between=between
+    )
 
 
 def _checked_log_tasks(s: Values) -> Values:
-    return checked("log_tasks_per_dimension", s, at_least=0.0)
+    return magnitude("log_tasks_per_dimension", s, zero=True, between=_RANGE)
 
 
 def _edge(alpha: Values, noise: Values, s: Values) -> Values:
@@ -166,7 +188,8 @@ def _edge(alpha: Values, noise: Values, s: Values) -> Values:
 
     def equation(r: Values) -> tuple[Values, Values]:
         divergence = _divergence(alpha, noise, r)
-        return reach - divergence, (divergence - _divergence(alpha, noise, r * (1 + 1e-5))) / 1e-5
+        falls = (divergence - _divergence(alpha, noise, r * (1 + 1e-5))) / 1e-5
+        return reach - divergence, np.maximum(falls, 1e-6 * reach)  # level at small r, up to rounding
 
     far = 10 * (1 + noise) * (1 + bounded(alpha, LONG)) * (1 + 1 / reach)
     return increasing_root(equation, _SILENT + 0 * reach, far)

@@ -8,7 +8,7 @@ which at small D they do by a lot.
 
 import numpy as np
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import instance, require, whole_number
 from iclab.outcomes import Errors
 from iclab.readouts import (
     ContextLaw,
@@ -26,8 +26,11 @@ from iclab.theory.equivalent import Equivalent
 from iclab.theory.leverage import Leverage, drawn_sequences
 
 __all__ = [
-    "ContextLaw", "NormalTasks", "Pool", "SphereTasks", "exact_error", "leverage_errors", "pool_errors", "readout_of",
+    "LEAST_DIMENSION", "ContextLaw", "NormalTasks", "Pool", "SphereTasks", "exact_error", "leverage_errors",
+    "pool_errors", "readout_of",
 ]  # fmt: skip
+
+LEAST_DIMENSION = 5  # of the leverage prediction
 
 
 def pool_errors(law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: ContextLaw | None = None) -> Errors:
@@ -41,6 +44,8 @@ def pool_errors(law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: Con
 
     Source: derived in docs/derivations/finite_size; the limit D → ∞ is lu2025asymptotic's.
     """
+    instance("law", law, ContextLaw)
+    _require_laws(law, new)
     fit = Equivalent.of(law, sequences, ridge)
     xi, test = fit.effective_ridge(), _test_moments(law, new)
     readout, share = fit.readout(xi), fit.share(xi)
@@ -65,10 +70,21 @@ def leverage_errors(
 
     Source: derived in docs/derivations/finite_size.
     """
+    instance("law", law, ContextLaw)
+    _require_laws(law, new)
     fit, test = Equivalent.of(law, sequences, ridge), _test_moments(law, new)
-    require(law.dimension >= 5, f"law must have at least 5 dimensions; got {law.dimension}. Use pool_errors.")
+    require(
+        law.dimension >= LEAST_DIMENSION,
+        f"law must have at least {LEAST_DIMENSION} dimensions; got {law.dimension}. Use pool_errors.",
+    )
     even = Leverage.of(fit, drawn_sequences(law, whole_number("draws", draws, least=1000)))
     return even.settled().errors(fit.moments, test, law.noise)
+
+
+def _require_laws(law: ContextLaw, new: ContextLaw | None) -> None:
+    instance("law", law, ContextLaw)
+    if new is not None:
+        instance("new", new, ContextLaw)
 
 
 def _test_moments(law: ContextLaw, new: ContextLaw | None) -> FeatureMoments:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import numbers, require, whole_number
+from iclab.numerics import instance, numbers, require, whole_number
 from iclab.theory.population import Moments, modes
 
 Array = np.ndarray
@@ -21,6 +21,7 @@ def plateaus(moments: Moments) -> Float[Array, "plateau"]:
 
     Source: zhang2025training, eq. 19; general covariances derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     return moments.null_loss - np.concatenate([[0.0], np.cumsum(modes(moments).worth)])
 
 
@@ -35,6 +36,7 @@ def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]
 
     Source: zhang2025training, eq. 18; general covariances derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     return modes(moments).gamma(checked_modes(moments, learned))
 
 
@@ -48,6 +50,7 @@ def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[
 
     Source: zhang2025training, eq. 18; limited capacity derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     capacity = whole_number("heads", heads) * whole_number("rank", rank)
     valuable = np.flatnonzero(modes(moments).worth).tolist()
     sizes = range(min(len(valuable), capacity) + 1)
@@ -71,6 +74,7 @@ def plateau_prediction(
 
     Source: zhang2025training, eq. 22.
     """
+    instance("moments", moments, Moments)
     inputs, labels, query = (
         numbers(name, array) for name, array in (("inputs", inputs), ("labels", labels), ("query", query))
     )
@@ -96,6 +100,7 @@ def checked_modes(moments: Moments, learned: Sequence[int]) -> tuple[int, ...]:
 
     Source: numbering of docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     require(np.iterable(learned), f"learned must be a list of modes, counted from 0; got {learned!r}.")
     chosen = tuple(whole_number("learned", mode, least=0) for mode in learned)
     require(

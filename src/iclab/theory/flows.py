@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention, SeparateAttention, restricted_parts
-from iclab.numerics import checked_number, numbers, require
+from iclab.numerics import checked_number, instance, numbers, require
 from iclab.outcomes import Trajectory
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss
@@ -40,6 +40,7 @@ def merged_flow(
 
     Source: zhang2025training, eqs. 5 and 9; general moments derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     value, key_query = restricted_parts(start, MergedAttention, moments.dimension)
     heads, size = len(value), moments.dimension
 
@@ -72,6 +73,7 @@ def separate_flow(
 
     Source: zhang2025training, eqs. 5 and 14; general moments and rank derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     value, key, query = restricted_parts(start, SeparateAttention, moments.dimension)
     heads, rank, size = query.shape
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import SeparateAttention
-from iclab.numerics import checked_number, numbers, require, whole_number
+from iclab.numerics import checked_number, instance, numbers, require, whole_number
 from iclab.outcomes import Trajectory
 from iclab.theory.commuting import commuting_modes
 from iclab.theory.fixed_points import checked_modes, fixed_point
@@ -27,6 +27,7 @@ def balanced_weights(moments: Moments, learned: Sequence[int], *, heads: int, ra
 
     Source: zhang2025training, eq. 20; rank and general covariances derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     held = checked_modes(moments, learned)
     require(
         len(held) <= whole_number("heads", heads) * whole_number("rank", rank),
@@ -60,6 +61,7 @@ def head_flow(
 
     Source: zhang2025training, section 4.3; reduction derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     modes = commuting_modes(moments)
     g, h = modes.force, modes.drag
     start = np.concatenate([[checked_number("value", value)], numbers("strengths", strengths)])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values, increasing_root
+from iclab.numerics import Values, increasing_root, instance
 from iclab.outcomes import Errors
 from iclab.readouts import ContextLaw, FeatureMoments, error_of
 from iclab.theory.equivalent import Equivalent
@@ -39,6 +39,7 @@ def drawn_sequences(law: ContextLaw, count: int) -> Sequences:
 
     Source: derived in docs/derivations/finite_size.
     """
+    instance("law", law, ContextLaw)
     d, n, root = law.dimension, law.context_length, law.input_root
     stream = np.random.default_rng(_STREAM)
     task = law.tasks.draw(count, stream)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention
-from iclab.numerics import numbers, positive, require
+from iclab.numerics import instance, numbers, positive, require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression, checked_mixture
 from iclab.theory.integration import integrate
@@ -42,6 +42,7 @@ def moments(
 
     Source: zhang2025training, in-context and in-weight data; derived in docs/derivations/mixture.
     """
+    instance("problem", problem, Regression)
     task = np.array(checked_mixture(problem, in_context_fraction, in_weight_task))
     fixed = fixed_task(problem, task, random_labels=random_labels)
     return token_moments(problem, fresh_tasks(problem).mixed(fixed, in_context_fraction))
@@ -52,6 +53,7 @@ def in_context_test(problem: Regression) -> MixtureMoments:
 
     Source: zhang2025training, in-context and in-weight data; derived in docs/derivations/mixture.
     """
+    instance("problem", problem, Regression)
     return moments(problem, 1.0, np.zeros(problem.dimension))
 
 
@@ -64,6 +66,7 @@ def in_weight_test(problem: Regression, in_weight_task: Sequence[float] | Float[
 
     Source: zhang2025training, in-context and in-weight data; derived in docs/derivations/mixture.
     """
+    instance("problem", problem, Regression)
     return moments(problem, 0.0, in_weight_task, random_labels=True)
 
 
@@ -89,6 +92,7 @@ def loss(moments: MixtureMoments, weights: Layer | Float[Array, "*batch D+1 D+1 
 
     Source: zhang2025training, eq. 5; derived in docs/derivations/mixture.
     """
+    instance("moments", moments, MixtureMoments)
     tensor = interaction(weights) if isinstance(weights, Layer) else numbers("weights", weights)
     shape = moments.cross.shape
     require(
@@ -108,6 +112,7 @@ def growth_rates(moments: MixtureMoments) -> Float[Array, "D+1"]:
 
     Source: zhang2025training, section 3.3 for p = 1; derived in docs/derivations/mixture.
     """
+    instance("moments", moments, MixtureMoments)
     return np.linalg.svd(moments.cross.reshape(moments.dimension + 1, -1), compute_uv=False)
 
 
@@ -124,6 +129,7 @@ def flow(
 
     Source: zhang2025training, eq. 5; derived in docs/derivations/mixture.
     """
+    instance("moments", moments, MixtureMoments)
     initial = _state(moments, start)
     states = integrate(
         lambda state: _velocity(moments, state.reshape(initial.shape)).ravel(),
@@ -146,6 +152,7 @@ def descend(moments: MixtureMoments, start: MergedAttention, steps: Sequence[int
 
     Source: zhang2025training, in-context and in-weight figure; derived in docs/derivations/mixture.
     """
+    instance("moments", moments, MixtureMoments)
     state = _state(moments, start)
     positive("rate", rate)
     recorded = np.asarray(steps)

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import numbers, require
+from iclab.numerics import instance, numbers, require
 from iclab.theory.population import Moments
 
 Array = np.ndarray
@@ -22,6 +22,7 @@ def multi_output_loss(
 
     Source: derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     value, key_query = numbers("value", value), numbers("key_query", key_query)
     heads, size = len(value), moments.dimension
     require(

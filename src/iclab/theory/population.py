@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked_covariance, checked_number, numbers, one_of, require, whole_number
+from iclab.numerics import checked_covariance, checked_number, instance, numbers, one_of, require, whole_number
 from iclab.problem import Regression, checked_lengths
 
 Array = np.ndarray
@@ -59,6 +59,7 @@ def moments(problem: Regression) -> Moments:
 
     Source: zhang2025training, eq. 15; general tasks, noise and lengths derived in docs/derivations/population.
     """
+    instance("problem", problem, Regression)
     return moments_from(
         np.diag(problem.eigenvalues),
         problem.context_lengths,
@@ -116,6 +117,7 @@ def loss(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*
 
     Source: zhang2025training, eq. 12 and section 3; derived in docs/derivations/population.
     """
+    instance("moments", moments, Moments)
     gamma = _gamma(moments, gamma)
     quadratic = np.einsum("...ij,...ij->...", gamma, moments.second @ gamma @ moments.input_covariance)
     return moments.null_loss - 2 * np.einsum("...ij,ij->...", gamma, moments.cross) + quadratic
@@ -126,6 +128,7 @@ def gradient(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array
 
     Source: zhang2025training, eq. 14; derived in docs/derivations/population.
     """
+    instance("moments", moments, Moments)
     gamma = _gamma(moments, gamma)
     return 2 * (moments.second @ gamma @ moments.input_covariance - moments.cross)
 
@@ -138,6 +141,7 @@ def modes(moments: Moments) -> Modes:
 
     Source: zhang2025training, eqs. 18 and 19; general covariances derived in docs/derivations/population.
     """
+    instance("moments", moments, Moments)
     white = _inverse_root(moments.input_covariance)
     root = white @ _inverse_root(white.T @ moments.second @ white)
     left, singular, right = np.linalg.svd(root.T @ moments.cross @ white)
@@ -157,6 +161,7 @@ def best_gamma(moments: Moments, *, rank: int | None = None) -> Float[Array, "D 
 
     Source: zhang2025training, eq. 11; limited rank derived in docs/derivations/population.
     """
+    instance("moments", moments, Moments)
     return modes(moments).gamma(range(_rank(moments, rank)))
 
 
@@ -167,6 +172,7 @@ def best_loss(moments: Moments, *, rank: int | None = None) -> float:
 
     Source: zhang2025training, eq. 19; limited rank derived in docs/derivations/population.
     """
+    instance("moments", moments, Moments)
     return float(moments.null_loss - np.sum(modes(moments).worth[: _rank(moments, rank)]))
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import Values, checked, increasing_root
+from iclab.numerics import Values, increasing_root, magnitude
 
-# Infinity is stood for by a number so large, and zero by one so small, that every finite limit is reached to the
-# last digit. The sizes are ordered so that κ and τ are infinite even beside an infinite α.
-SMALL, LONG, MANY, STRONG = 1e-40, 1e100, 1e250, 1e150  # least ratio; largest α; κ and τ; ridge
+# Infinity is stood for by a number so far beyond all finite ones, at most 1e40, that every finite limit is reached
+# to the last digit. The sizes are ordered so that κ and τ are infinite even beside an infinite α.
+LONG, MANY, STRONG = 1e100, 1e250, 1e150  # α; κ and τ; ridge
 VANISHED = 1e-45  # more than is left, at the largest α, of an error that tends to zero at least like α^-1/2
 
 
@@ -36,13 +36,14 @@ def wishart_moments(shift: Values, kappa: Values) -> WishartMoments:
 
     κ = ∞ is R = I. Every moment is accurate to some units of rounding, whatever ν > 0 and κ.
 
-    Raises ValueError for a shift or a kappa that is not positive: at ν = 0 the inverse moments diverge for κ <= 1.
+    Raises ValueError for a shift or a kappa that is not positive, or not of a size between 1e-40 and 1e40: at ν = 0
+    the inverse moments diverge for κ <= 1.
 
     Source: lu2025asymptotic, theory code (M_kappa); forms without cancellation derived in
     docs/derivations/proportional_limit.
     """
-    nu = checked("shift", shift, above=0.0, infinite=False)
-    return moments(nu, bounded(checked("kappa", kappa, above=0.0), MANY))
+    nu = magnitude("shift", shift, infinite=False)
+    return moments(nu, bounded(magnitude("kappa", kappa), MANY))
 
 
 def moments(nu: Values, kappa: Values) -> WishartMoments:
@@ -128,11 +129,11 @@ def unspent(df: Values, rest: Values, rank: Values, tau: Values) -> Values:
 
 
 def bounded(value: Values, large: float) -> Values:
-    """The value, with infinity and zero replaced by numbers that stand for them.
+    """The value, with infinity replaced by a large number that stands for it.
 
     Source: derived in docs/derivations/proportional_limit.
     """
-    return np.minimum(np.maximum(value, SMALL), large)
+    return np.minimum(value, large)
 
 
 def _inverse(nu: Values, kappa: Values, tau: Values = 1.0) -> tuple[Values, Values]:

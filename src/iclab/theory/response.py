@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import Values, checked, every, floats
+from iclab.numerics import Values, every, floats, magnitude
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.resolvent import LONG, VANISHED, bounded
@@ -34,10 +34,10 @@ class Shift:
 
     def __post_init__(self) -> None:
         if self.alpha is not None:
-            checked("shift.alpha", self.alpha, above=0.0)
+            magnitude("shift.alpha", self.alpha)
         if self.noise is not None:
-            checked("shift.noise", self.noise, at_least=0.0, infinite=False)
-        checked("shift.task_scale", self.task_scale, above=0.0, infinite=False)
+            magnitude("shift.noise", self.noise, zero=True, infinite=False)
+        magnitude("shift.task_scale", self.task_scale, infinite=False)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def errors_from(
         spread = idg / tau
         lost, response = scale * a.lost_new, scale * a.new_spread
         icl = new.noise + lost + new.x * a.noisy + spread * (response + new.x * a.noise_spread)
-        train = share * share * own / np.maximum(slope, 1e-300)
+        train = share * (own / np.maximum(slope, 1e-200)) * share
     if pool is not None:
         idg = pool.noise + a.lost_pool + pool.x * a.noisy + spread * (a.pool_spread + pool.x * a.noise_spread)
     return icl, idg, train
@@ -115,7 +115,8 @@ def endless(
 
     Noise is then fitted without bound in directions that the pool does not span, and counts where a test context
     reaches them: new tasks do, in the `support` of the pool (a share of all directions) or, if `exposed`, outside
-    it; context noise at a finite test length does everywhere.
+    it; context noise at a finite test length does everywhere. The pool spans the share min(κ, support): at τ equal
+    to it the directions that it spans are interpolated, and no test escapes.
 
     Source: derived in docs/derivations/proportional_limit.
     """
@@ -124,8 +125,9 @@ def endless(
     )
     few = ratios.kappa <= np.minimum(ratios.tau, support)
     narrow = (ratios.kappa > support) & (support < 1) & (support <= np.asarray(ratios.tau))
+    peak = np.asarray(ratios.tau) == np.minimum(ratios.kappa, support)
     short = False if shift is None or shift.alpha is None else np.isfinite(shift.alpha)
-    return noisy & (few | narrow & (exposed | short)), noisy & (few | narrow) & short
+    return noisy & (few | peak | narrow & (exposed | short)), noisy & (peak | (few | narrow) & short)
 
 
 def with_limits(
@@ -139,7 +141,8 @@ def with_limits(
     if not every(np.isfinite(ratios.alpha)):
         no_icl, no_idg = endless(ratios, ridge, shift, support=support, exposed=exposed)
         icl, idg = np.where(no_icl, np.inf, icl), np.where(no_idg, np.inf, idg)
-        icl, idg, train, xi = (np.where(part < VANISHED, 0.0, part)[()] for part in (icl, idg, train, xi))
+        free = np.asarray(ridge) == 0  # a ridge of 1e-40 leaves errors of 1e-80
+        icl, idg, train, xi = (np.where(free & (part < VANISHED), 0.0, part)[()] for part in (icl, idg, train, xi))
     if not every(np.isfinite(ridge)):
         xi = np.where(np.isinf(ridge), np.inf, xi)[()]
     parts = (icl, idg, train, xi)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import numbers, require, whole_number
+from iclab.numerics import instance, numbers, require, whole_number
 from iclab.outcomes import ExpectedLoss
 from iclab.problem import Regression
 from iclab.theory.sgd_dense import dense_expected_loss
@@ -41,6 +41,7 @@ def expected_loss(
 
     Source: derived in docs/derivations/sgd.
     """
+    instance("problem", problem, Regression)
     per_batch = checked_batch(rate, batch)
     steps = whole_number("steps", steps, least=0)
     law = diagonal_law(problem)
@@ -69,6 +70,7 @@ def critical_rate(problem: Regression, *, batch: float) -> float:
 
     Source: derived in docs/derivations/sgd.
     """
+    instance("problem", problem, Regression)
     per_batch = checked_batch(1.0, batch)
     law = diagonal_law(problem)
     if law.null_loss == 0:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from iclab.numerics import instance
 from iclab.problem import Regression
 from iclab.theory.sgd_moments import LengthFactors
 
@@ -39,6 +40,7 @@ def diagonal_law(problem: Regression) -> DiagonalLaw:
 
     Source: derived in docs/derivations/sgd.
     """
+    instance("problem", problem, Regression)
     present = np.array(problem.eigenvalues) > 0
     s, c = np.array(problem.eigenvalues)[present], np.array(problem.task_spectrum)[present]
     n = LengthFactors.of(problem.context_lengths)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import numbers, pair, require, whole_number
+from iclab.numerics import instance, numbers, pair, require, whole_number
 from iclab.outcomes import SmallNoiseLoss
 from iclab.problem import Regression
 from iclab.theory.population import gradient, loss
@@ -32,6 +32,7 @@ def small_noise_loss(
 
     Source: derived in docs/derivations/sgd.
     """
+    instance("problem", problem, Regression)
     per_batch = checked_batch(rate, batch)
     steps = whole_number("steps", steps, least=0)
     law = _law(problem)
@@ -85,6 +86,7 @@ def expected_balance_step(
 
     Source: derived in docs/derivations/sgd.
     """
+    instance("problem", problem, Regression)
     per_batch = checked_batch(rate, batch)
     law, weights = _law(problem), _weights(problem.dimension, (value, key_query))
     covariance = per_batch * _gradient_covariance(law, weights)

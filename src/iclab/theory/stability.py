@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import instance, require, whole_number
 from iclab.theory.fixed_points import checked_modes
 from iclab.theory.population import Moments, modes
 
@@ -35,6 +35,7 @@ def growth(moments: Moments) -> Float[Array, "mode"]:
 
     Source: derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     found = modes(moments)
     sizes = np.linalg.norm(found.left, axis=0) * np.linalg.norm(found.right, axis=0)
     return np.divide(found.worth, sizes, out=np.zeros_like(sizes), where=sizes > 0)
@@ -51,6 +52,7 @@ def stability(moments: Moments, learned: Sequence[int], *, rank: int = 1) -> Sta
 
     Source: derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     held = list(checked_modes(moments, learned))
     worth = modes(moments).worth
     valuable = _worth_more(worth, 0.0)
@@ -72,6 +74,7 @@ def merged_stability(moments: Moments, learned: Sequence[int], *, heads: int) ->
 
     Source: zhang2025training, section 3.1; count derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     number = whole_number("heads", heads)
     held = set(checked_modes(moments, learned))
     valuable = set(np.flatnonzero(_worth_more(modes(moments).worth, 0.0)).tolist())
@@ -93,6 +96,7 @@ def rotations(moments: Moments, learned: Sequence[int]) -> tuple[tuple[int, ...]
 
     Source: derived in docs/derivations/dynamics.
     """
+    instance("moments", moments, Moments)
     held = checked_modes(moments, learned)
     worth = modes(moments).worth
     unlearned = [mode for mode in range(moments.dimension) if mode not in held]

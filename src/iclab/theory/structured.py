@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values, checked, increasing_root, require
+from iclab.numerics import Values, increasing_root, instance, magnitude, require
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.resolvent import MANY, STRONG, bounded, flat_ridge, unspent
@@ -42,9 +42,11 @@ def structured_errors(
 
     Source: derived in docs/derivations/structured; extends lu2025asymptotic, whose data are white.
     """
+    instance("ratios", ratios, Ratios)
     spectra = _Spectra.of(task_eigenvalues, input_eigenvalues, test_task_eigenvalues)
     shift = Shift() if shift is None else shift
-    penalty = checked("ridge", ridge, at_least=0.0)
+    instance("shift", shift, Shift)
+    penalty = magnitude("ridge", ridge, zero=True)
     grid = np.broadcast(
         ratios.alpha, ratios.kappa, ratios.tau, ratios.noise, penalty,
         ratios.alpha if shift.alpha is None else shift.alpha,
@@ -183,7 +185,7 @@ def _mean(table: Float[Array, "row D"]) -> Float[Array, "row 1"]:
 
 def _spectrum(name: str, spectrum: Spectrum) -> Spectrum:
     numbers = np.atleast_1d(
-        checked(name, spectrum, at_least=0.0, infinite=False, advice="Variances are never negative.")
+        magnitude(name, spectrum, zero=True, infinite=False, advice="Variances are never negative.")
     )
     require(numbers.ndim == 1 and len(numbers) > 0, f"{name} must be a list of numbers; got shape {numbers.shape}.")
     return numbers

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import instance, require
 from iclab.problem import Regression
 
 Array = np.ndarray
@@ -69,6 +69,7 @@ def fresh_tasks(problem: Regression) -> TaskLaw:
 
     Source: derived in docs/derivations/mixture.
     """
+    instance("problem", problem, Regression)
     inputs, tasks = np.array(problem.eigenvalues), np.array(problem.task_spectrum)
     energy = float(inputs @ tasks)
     outer = np.diag([1.0, *tasks, energy**2 + 2 * np.sum((inputs * tasks) ** 2)])
@@ -83,6 +84,7 @@ def fixed_task(problem: Regression, task: Float[Array, "D"], *, random_labels: b
 
     Source: derived in docs/derivations/mixture.
     """
+    instance("problem", problem, Regression)
     energy = float(np.sum(np.array(problem.eigenvalues) * task**2))
     labels = np.array([1.0, *np.zeros_like(task), 1.0]) if random_labels else np.array([1.0, *task, energy])
     return TaskLaw(np.outer(labels, labels), np.outer(task, labels), energy)
@@ -99,6 +101,7 @@ def token_moments(problem: Regression, tasks: TaskLaw) -> MixtureMoments:
 
     Source: derived in docs/derivations/mixture.
     """
+    instance("problem", problem, Regression)
     dimension = problem.dimension
     require(
         dimension <= LARGEST_DIMENSION,
