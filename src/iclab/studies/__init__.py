@@ -29,6 +29,7 @@ _OURS = (
     "non_monotone_context",
     "task_diversity",
     "ridge",
+    "rank_robustness",
 )
 
 
