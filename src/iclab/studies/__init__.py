@@ -30,6 +30,8 @@ _OURS = (
     "task_diversity",
     "ridge",
     "rank_robustness",
+    "softmax_window",
+    "low_rank_tasks",
 )
 
 
