@@ -32,6 +32,7 @@ _OURS = (
     "rank_robustness",
     "softmax_window",
     "low_rank_tasks",
+    "separate_tokens",
 )
 
 
