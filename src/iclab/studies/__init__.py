@@ -33,6 +33,7 @@ _OURS = (
     "softmax_window",
     "low_rank_tasks",
     "separate_tokens",
+    "pattern_selection",
 )
 
 
