@@ -53,7 +53,8 @@ def start(dimension: int, neurons: int, *, key: "PRNGKeyArray") -> Weights:
     size = dimension + 1
     with jax.enable_x64(True):
         hidden = SCALES["hidden"] * np.asarray(jax.random.normal(key, (neurons, size), float))
-    return Weights(*(SCALES[name] * np.eye(size) for name in ("key", "query", "value")), hidden)
+    key_matrix, query, value = (SCALES[name] * np.eye(size) for name in ("key", "query", "value"))
+    return Weights(key_matrix, query, value, hidden)
 
 
 def train(
