@@ -129,7 +129,7 @@ def _start(network: Network, sizes: Sizes, key: jax.Array) -> dict[str, jax.Arra
         "positions": POSITION * positions * network.positions,
         "key_query": 0.05 * key_query,
         "value": value / np.sqrt(width).astype(np.float32),
-        "second": second / np.float32(width),
+        "second": 0.5 * second / np.sqrt(width).astype(np.float32),
         "readout": readout / np.sqrt(width).astype(np.float32),
     }
 

@@ -43,7 +43,7 @@ class Case:
     pairs: int = 10  # D, labelled examples before the query
     width: int = 24  # p, of the network
     batch: int = 128  # contexts of a step
-    steps: tuple[int, ...] = (484, 534, 770, 1146)  # steps of each of the four networks
+    steps: tuple[int, ...] = (484, 900, 1200, 1146)  # steps of each of the four networks
     leak_steps: int = 300  # steps of the network that can copy labels
     rate: float = 0.005  # largest rate of Adam
     tested: int = 80  # batches of the test
