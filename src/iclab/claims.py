@@ -81,6 +81,29 @@ class Within:
 
 
 @dataclass(frozen=True)
+class Bounded:
+    """A simulated variable stays on one side of a bound, in every entry and seed."""
+
+    simulation: str  # path of a variable, "simulation/group/variable"
+    meaning: str
+    bound: float
+    at_most: bool = True  # whether the bound is an upper one
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The entry that comes closest to the bound, or lies farthest beyond it."""
+        values = _variable(result, self.simulation).values
+        return Verdict(
+            claim="stays within a bound",
+            meaning=self.meaning,
+            measure=f"{'largest' if self.at_most else 'smallest'} of {values.size} simulated values",
+            value=float(values.max() if self.at_most else values.min()),
+            yardstick=self.bound,
+            evidence=(("median", f"{np.median(values):.4g}"),),
+            at_most=self.at_most,
+        )
+
+
+@dataclass(frozen=True)
 class Share:
     """A counted variable is as theory says in a share of the seeds."""
 

@@ -29,6 +29,11 @@ _OURS = (
     "non_monotone_context",
     "task_diversity",
     "ridge",
+    "rank_robustness",
+    "softmax_window",
+    "low_rank_tasks",
+    "separate_tokens",
+    "pattern_selection",
 )
 
 

@@ -1,0 +1,144 @@
+"""Training of Γ as a product of two factors of limited rank, and tests of frozen Γ on drawn contexts.
+
+Several ranks train side by side in factors of the largest one: a pair of columns that starts at zero never moves.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import positive, whole_number
+from iclab.problem import Regression
+from iclab.simulation.contexts import Law, fresh, law
+from iclab.simulation.statistics import Statistics
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+Array = np.ndarray
+Factors = tuple[Float[Array, "layer D rank"], Float[Array, "layer D rank"]]
+BLOCK = 4000  # contexts drawn side by side in a test
+
+
+def factors(dimension: int, ranks: tuple[int, ...], *, scale: float, key: "PRNGKeyArray") -> Factors:
+    """Independent normal starts of several ranks, padded with zeros to the largest one."""
+    with jax.enable_x64(True):
+        drawn = np.array(jax.random.normal(key, (2, len(ranks), dimension, max(ranks)), float))
+    held = np.arange(max(ranks)) < np.array(ranks)[:, None, None]
+    left, right = scale * drawn * held
+    return left, right
+
+
+def descend(statistics: Statistics, start: Factors, *, rate: float, steps: int) -> Float[Array, "layer D D"]:
+    """Γ after gradient descent of the factors on half the loss that the statistics of contexts define.
+
+    Raises ValueError for a rate that is not positive and fewer than one step.
+    """
+    positive("rate", rate)
+    with jax.enable_x64(True):
+        return np.asarray(
+            _descend(
+                (statistics.cross, statistics.left, statistics.right),
+                start,
+                float(rate),
+                whole_number("steps", steps),
+            )
+        )
+
+
+def one_pass(
+    problem: Regression, start: Factors, *, rate: float, steps: int, batch: int, key: "PRNGKeyArray"
+) -> Float[Array, "layer D D"]:
+    """Γ after one-pass SGD of the factors on fresh contexts, the same for all layers; the rate falls as a cosine.
+
+    Raises ValueError for a rate that is not positive, and fewer than one step or context.
+    """
+    positive("rate", rate)
+    with jax.enable_x64(True):
+        trained = _one_pass(
+            law(problem), start, key, float(rate), whole_number("steps", steps), whole_number("batch", batch),
+            max(problem.context_lengths),
+        )  # fmt: skip
+        return np.asarray(trained)
+
+
+def frozen_losses(
+    gamma: Float[Array, "layer D D"],
+    problem: Regression,
+    *,
+    noises: Float[Array, "noise"],
+    contexts: int,
+    tasks: tuple[Float[Array, "D"], Float[Array, "D"]] | None = None,
+    key: "PRNGKeyArray",
+) -> Float[Array, "layer noise"]:
+    """Loss of frozen layers over drawn contexts, the same ones at every noise; averaged over the query exactly.
+
+    Contexts have the inputs, tasks and length of the problem; with `tasks` the first labels every context and the
+    second is asked for. The label that is asked for carries the noise.
+
+    Raises ValueError for fewer contexts than a block holds.
+    """
+    blocks = -(-whole_number("contexts", contexts, least=BLOCK) // BLOCK)
+    fixed = None if tasks is None else tuple(np.asarray(task, dtype=float) for task in tasks)
+    with jax.enable_x64(True):
+        found = _frozen_losses(
+            gamma, law(problem), fixed, np.asarray(noises), key, blocks, problem.context_lengths[0]
+        )
+        return np.asarray(found)
+
+
+@partial(jax.jit, static_argnums=3)
+def _descend(statistics: tuple[Array, ...], start: Any, rate: jax.Array, steps: int) -> jax.Array:
+    cross, second, inputs = (jnp.asarray(part) for part in statistics)
+
+    def update(_: jax.Array, weights: Any) -> Any:
+        left, right = weights
+        slope = second @ (left @ right.swapaxes(1, 2)) @ inputs - cross
+        return left - rate * slope @ right, right - rate * slope.swapaxes(1, 2) @ left
+
+    left, right = jax.lax.fori_loop(0, steps, update, start)
+    return left @ right.swapaxes(1, 2)
+
+
+@partial(jax.jit, static_argnums=(4, 5, 6))
+def _one_pass(
+    law: Law, start: Any, key: jax.Array, rate: jax.Array, steps: int, batch: int, longest: int
+) -> jax.Array:
+    def update(step: jax.Array, weights: Any) -> Any:
+        left, right = weights
+        tokens, target, _ = fresh(law, batch, longest, jax.random.fold_in(key, step))
+        summary = jnp.einsum("pn,pnd->pd", tokens[:, :-1, -1], tokens[:, :-1, :-1]) / longest
+        query = tokens[:, -1, :-1]
+        residual = jnp.einsum("pi,lir,ljr,pj->lp", summary, left, right, query) - target
+        slope = jnp.einsum("lp,pi,pj->lij", residual, summary, query) / batch
+        now = rate * 0.5 * (1 + jnp.cos(jnp.pi * step / steps))
+        return left - now * slope @ right, right - now * slope.swapaxes(1, 2) @ left
+
+    left, right = jax.lax.fori_loop(0, steps, update, start)
+    return left @ right.swapaxes(1, 2)
+
+
+@partial(jax.jit, static_argnums=(5, 6))
+def _frozen_losses(
+    gamma: jax.Array, law: Law, fixed: Any, noises: jax.Array, key: jax.Array, blocks: int, length: int
+) -> jax.Array:
+    dimension = len(law.input_scale)
+
+    def block(number: jax.Array) -> jax.Array:
+        normal = jax.random.normal(jax.random.fold_in(key, number), (BLOCK, length * (dimension + 1) + dimension))
+        inputs, ripple, task = jnp.split(normal, np.cumsum([length * dimension, length]), axis=1)
+        inputs = law.input_scale * inputs.reshape(BLOCK, length, dimension)
+        told, asked = (
+            (law.task_scale * task,) * 2 if fixed is None else (jnp.broadcast_to(one, task.shape) for one in fixed)
+        )
+        clean = jnp.einsum("pnd,pnc,pc->pd", inputs, inputs, told) / length
+        noisy = jnp.einsum("pn,pnd->pd", ripple, inputs) / length
+        summary = clean + jnp.sqrt(noises)[:, None, None] * noisy
+        missed = asked - jnp.einsum("spi,lij->lspj", summary, gamma)
+        return jnp.mean(jnp.sum((law.input_scale * missed) ** 2, axis=-1), axis=-1)
+
+    return jnp.mean(jax.lax.map(block, jnp.arange(blocks)), axis=0) + noises

@@ -1,0 +1,80 @@
+"""Gradient descent on the context itself, the algorithm that linear attention is compared with.
+
+From w = 0, one step of descent on the mean square error of a context answers rate hᵀ x_q: it is linear attention
+with Γ a multiple of the identity. With a preconditioner P it is Γ = Pᵀ: the best one is population.best_gamma.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import require, whole_number
+from iclab.theory.population import Moments, best_gamma, loss
+
+Array = np.ndarray
+
+
+def one_step_rate(moments: Moments) -> float:
+    """Best rate of a single step without preconditioner, on half the mean square error: tr B / tr CΛ.
+
+    0 where labels do not depend on inputs.
+
+    Source: vonoswald2023transformers, proposition 1 (the step is linear attention); derived in
+    docs/derivations/rank_limited.
+    """
+    size = float(np.sum(moments.second * moments.input_covariance))
+    return float(np.trace(moments.cross)) / size if size > 0 else 0.0
+
+
+def one_step_loss(moments: Moments) -> float:
+    """Loss of the best single step without preconditioner, noise of the query's label included.
+
+    For white inputs and tasks it is the least loss of linear attention, whatever the noise.
+
+    Source: mahankali2024one, theorem 1 (white inputs); derived in docs/derivations/rank_limited.
+    """
+    return float(loss(moments, one_step_rate(moments) * np.eye(moments.dimension)))
+
+
+def one_step_preconditioner(moments: Moments, *, rank: int | None = None) -> Float[Array, "D D"]:
+    """Best preconditioner of a single step, of limited rank if given: the best Γ of linear attention, transposed.
+
+    Raises ValueError for a rank outside 1..D.
+
+    Source: ahn2023transformers, theorem 1; general covariances and rank derived in docs/derivations/population.
+    """
+    return best_gamma(moments, rank=rank).T
+
+
+def descended(
+    inputs: Float[Array, "*batch N D"],
+    labels: Float[Array, "*batch N"],
+    query: Float[Array, "*batch D"],
+    *,
+    preconditioner: Float[Array, "D D"],
+    steps: int,
+) -> Float[Array, "*batch"]:
+    """Answers after several steps w ← w + P (1/N) Σ (y − wᵀx) x from w = 0 in each context.
+
+    One step with P is linear attention with Γ = Pᵀ; many steps of a small enough P end at least squares.
+
+    Raises ValueError for shapes that do not fit each other and fewer than one step; ArithmeticError if it diverges.
+
+    Source: vonoswald2023transformers, proposition 1 (a step); ahn2023transformers (several, preconditioned).
+    """
+    x, y, q = (np.asarray(part, dtype=float) for part in (inputs, labels, query))
+    require(
+        x.ndim >= 2 and y.shape == x.shape[:-1] and q.shape == (*x.shape[:-2], x.shape[-1]),
+        f"inputs, labels and query must have shapes (..., N, D), (..., N), (..., D); got {x.shape}, {y.shape}, "
+        f"{q.shape}.",
+    )
+    matrix, size = np.asarray(preconditioner, dtype=float), x.shape[-1]
+    require(matrix.shape == (size, size), f"preconditioner must have shape {(size, size)}; got {matrix.shape}.")
+    weights = np.zeros_like(q)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(whole_number("steps", steps)):
+            residual = y - np.einsum("...nd,...d->...n", x, weights)
+            weights = weights + np.einsum("...n,...nd,ed->...e", residual, x, matrix) / x.shape[-2]
+        answer = np.einsum("...d,...d->...", weights, q)
+    if not np.all(np.isfinite(answer)):
+        raise ArithmeticError("gradient descent diverged in a context. Use a smaller preconditioner or fewer steps.")
+    return answer

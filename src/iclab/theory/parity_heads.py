@@ -1,0 +1,80 @@
+"""Heads that each read one parity: the effect of limited rank where inputs are bits, exactly solvable.
+
+A context has one of several parities χ_t with probability p_t and labels y = χ_t(x) + noise. A head h answers
+(1/N) Σ y χ_h(x) χ_h(x_q) times a strength. Ours: it stands in for the published model, whose theorem is another.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import Values, require, whole_number
+
+Array = np.ndarray
+
+
+def parity_strengths(
+    probabilities: Float[Array, "parity"], context_length: int, *, noise: float = 0.0
+) -> Float[Array, "parity"]:
+    """Best strength of the head of each parity: N p/((N − 1) p + 1 + noise).
+
+    Heads do not interact, so that it does not matter which others there are.
+
+    Raises ValueError for probabilities that are negative or sum to more than 1, a length below 1, negative noise.
+
+    Source: derived in docs/derivations/rank_limited.
+    """
+    share, length, variance = _checked(probabilities, context_length, noise)
+    return length * share / ((length - 1) * share + 1 + variance)
+
+
+def parity_loss(
+    probabilities: Float[Array, "parity"], context_length: int, *, heads: int, noise: float = 0.0
+) -> float:
+    """Least loss with a number of heads, which take the most probable parities; noise of the query's label included.
+
+    Raises ValueError as parity_strengths, and for heads outside 1..number of parities.
+
+    Source: derived in docs/derivations/rank_limited.
+    """
+    share, _, variance = _checked(probabilities, context_length, noise)
+    gains = share * parity_strengths(share, context_length, noise=noise)
+    return float(1 + variance - np.sum(np.sort(gains)[::-1][: _heads(heads, share)]))
+
+
+def parity_test_loss(
+    probabilities: Float[Array, "parity"], context_length: int, *, test_length: int, heads: int, flip: Values
+) -> Values:
+    """Loss of the best heads, pretrained without noise, where labels of the test context flip with a probability.
+
+    The label that is asked for is not flipped. `flip` may be an array.
+
+    Raises ValueError as parity_loss, for a test_length below 1 and for a flip outside 0..1.
+
+    Source: derived in docs/derivations/rank_limited.
+    """
+    share, _, _ = _checked(probabilities, context_length, 0.0)
+    chance, length = np.asarray(flip, dtype=float), whole_number("test_length", test_length)
+    require(bool(np.all((chance >= 0) & (chance <= 1))), f"flip must be between 0 and 1; got {flip!r}.")
+    held = np.argsort(-share, kind="stable")[: _heads(heads, share)]
+    p, u = share[held], parity_strengths(share, context_length)[held]
+    c = 1 - 2 * chance[..., None]
+    own = u**2 * (c**2 + (1 - c**2) / length) - 2 * u * c
+    return (1 + np.sum(p * own + (1 - p) * u**2 / length, axis=-1))[()]
+
+
+def _checked(
+    probabilities: Float[Array, "parity"], context_length: int, noise: float
+) -> tuple[Float[Array, "parity"], int, float]:
+    share = np.asarray(probabilities, dtype=float)
+    require(
+        share.ndim == 1 and share.size > 0 and bool(np.all(share >= 0)) and share.sum() <= 1 + 1e-12,
+        f"probabilities must be >= 0 and sum to 1 at most; got {probabilities!r}.",
+    )
+    require(bool(np.isfinite(noise)) and noise >= 0, f"noise must be finite and >= 0; got {noise!r}.")
+    return share, whole_number("context_length", context_length), float(noise)
+
+
+def _heads(heads: int, share: Float[Array, "parity"]) -> int:
+    whole = whole_number("heads", heads)
+    require(whole <= len(share), f"heads must be at most the {len(share)} parities; got {heads!r}.")
+    return whole
