@@ -62,8 +62,8 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
         (["run", "abrupt-drop", "--seeds", "-1"], "seeds must be >= 0; got -1"),
         (["run", "abrupt-drop", "--heads", "0"], "heads must be a whole number >= 1; got 0"),
         (["run", "abrupt-drop", "--steps", "0"], "steps must be a whole number >= 1; got 0"),
-        (["run", "abrupt-drop", "--rate", "0"], "rate must be finite and > 0 and finite; got 0.0"),
-        (["run", "abrupt-drop", "--initial", "0"], "initial must be finite and > 0 and finite; got 0.0"),
+        (["run", "abrupt-drop", "--rate", "0"], "rate must be finite and > 0; got 0.0"),
+        (["run", "abrupt-drop", "--initial", "0"], "initial must be finite and > 0; got 0.0"),
         (["run", "abrupt-drop", "--sequences", "0"], "sequences must be whole numbers >= 1; got 0"),
         (
             ["run", "abrupt-drop", "--out", "/dev/null/x"],

@@ -142,7 +142,7 @@ def test_published_starts_have_the_published_sizes() -> None:
     ("call", "message"),
     [
         (lambda: merged_units(-0.1, 31), "learning_rate must be finite and > 0"),
-        (lambda: merged_units(0.1, 0), "weight_scale must be positive"),
+        (lambda: merged_units(0.1, 0), "weight_scale must be finite and > 0"),
         (lambda: Units(np.nan, 1.0), "learning_rate must be finite and > 0"),
         (lambda: context_length(1), "sequence_length must be a whole number >= 2; got 1"),
         (lambda: eigenvalues(2.5), "dimension must be a whole number >= 1; got 2.5"),

@@ -207,3 +207,12 @@ def test_decayed_law_solves_its_equation_and_balance_decays() -> None:
 def test_impossible_modes_are_refused_by_name(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_tiny_starts_take_their_time_and_huge_ones_are_refused() -> None:
+    # balanced, limit 1: ln(1/a) from p = q = a to p q = 1/2, for (1 − a²)/a² has no other digits
+    assert_allclose(modes.time_to_fraction(0.5, (1e-170, 1e-170), 1.0, 1.0), 170 * np.log(10), rtol=1e-14)
+    with pytest.raises(ValueError, match="start must be at most 1e70"):
+        modes.mode_law((1e160, 1.0), 1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="limit must be between"):
+        modes.time_to_fraction(0.5, (0.1, 0.1), 1e300, 1.0)

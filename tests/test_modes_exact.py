@@ -297,3 +297,23 @@ def test_a_flow_that_cannot_be_solved_says_so(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("iclab.theory.integration.LONGEST", 50)
     with pytest.raises(ArithmeticError, match=r"of 1e\+08 in 50 steps"):
         modes.exact_flow([1e3, 1e-3], 8, start=(0.1, 0.1), time=[1e8])
+
+
+@pytest.mark.parametrize("noise", [1e8, 1e15, 1e300])
+def test_the_fixed_point_keeps_its_digits_under_large_noise(noise: float) -> None:
+    # one mode: N/((N + 1) s + s + noise)
+    assert_allclose(modes.exact_fixed_point([2.0], 8, noise=noise), 8 / (20 + noise), rtol=1e-14)
+
+
+def test_a_flow_at_rest_is_kept_for_all_times() -> None:
+    settled = modes.exact_flow(FOUR, 8, start=(0.1, 0.1), time=[1e3, 1e9, 1e300]).strength
+    assert_allclose(settled[1:], np.tile(settled[0], (2, 1)), rtol=1e-9)
+    assert_allclose(settled[2], modes.exact_fixed_point(FOUR, 8), rtol=1e-8)
+
+
+def test_a_mode_that_waits_is_no_flow_at_rest() -> None:
+    # the second mode, of s = .01, stands at 1e-8 of its strength when the first has long settled
+    early, late = modes.exact_flow([1.0, 0.01], 10**12, start=(1e-3, 1e-3), time=[1e4, 2e5]).strength[:, 1]
+    limits = modes.exact_fixed_point([1.0, 0.01], 10**12)[1]
+    assert early < 1e-5
+    assert_allclose(late, limits, rtol=1e-6)

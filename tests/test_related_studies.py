@@ -111,7 +111,7 @@ def test_a_bound_is_judged_by_the_worst_entry() -> None:
         ("softmax-window", {"lengths": (1,)}, "lengths must be 2 or more"),
         ("softmax-window", {"ratios": (0.0, 1.0)}, "ratios must be positive"),
         ("low-rank-tasks", {"seen": (6,)}, "seen must be below dimension = 6"),
-        ("low-rank-tasks", {"noise": 0.0}, "noise must be positive"),
+        ("low-rank-tasks", {"noise": 0.0}, "noise must be finite and > 0"),
         ("separate-tokens", {"steps": (500,)}, "steps must be 4, one for each network"),
         ("separate-tokens", {"leak_steps": 50}, "steps must outlast the 100 of the warming up"),
         ("pattern-selection", {"relevant": 0.0}, r"relevant and fractions must be in \(0, 1\]; got 0.0"),

@@ -6,7 +6,16 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import checked, checked_number, increasing_grid, nonnegative, numbers, pair, require
+from iclab.numerics import (
+    checked,
+    checked_number,
+    increasing_grid,
+    magnitude,
+    nonnegative,
+    numbers,
+    pair,
+    require,
+)
 from iclab.problem import checked_lengths
 
 Array = np.ndarray
@@ -117,7 +126,9 @@ def checked_mode(
     Source: no formula; conventions of docs/derivations/modes.
     """
     p, q = (numbers("start", part) for part in pair("start", start))
-    limit = checked("limit", limit, above=0.0, infinite=False)
+    largest = max(float(np.max(np.abs(part), initial=0.0)) for part in (p, q))
+    require(largest <= 1e70, f"start must be at most 1e70, for its fourth power is needed; got {largest:g}.")
+    limit = magnitude("limit", limit, infinite=False, between=(1e-150, 1e150))
     tau = checked("time_constant", time_constant, above=0.0, advice="inf never moves.")
     return p, q, np.asarray(limit), np.asarray(tau)
 

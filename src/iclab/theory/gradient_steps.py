@@ -7,7 +7,7 @@ with Γ a multiple of the identity. With a preconditioner P it is Γ = Pᵀ: the
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import instance, numbers, require, whole_number
 from iclab.theory.population import Moments, best_gamma, loss
 
 Array = np.ndarray
@@ -21,6 +21,7 @@ def one_step_rate(moments: Moments) -> float:
     Source: vonoswald2023transformers, proposition 1 (the step is linear attention); derived in
     docs/derivations/rank_limited.
     """
+    instance("moments", moments, Moments)
     size = float(np.sum(moments.second * moments.input_covariance))
     return float(np.trace(moments.cross)) / size if size > 0 else 0.0
 
@@ -32,6 +33,7 @@ def one_step_loss(moments: Moments) -> float:
 
     Source: mahankali2024one, theorem 1 (white inputs); derived in docs/derivations/rank_limited.
     """
+    instance("moments", moments, Moments)
     return float(loss(moments, one_step_rate(moments) * np.eye(moments.dimension)))
 
 
@@ -42,6 +44,7 @@ def one_step_preconditioner(moments: Moments, *, rank: int | None = None) -> Flo
 
     Source: ahn2023transformers, theorem 1; general covariances and rank derived in docs/derivations/population.
     """
+    instance("moments", moments, Moments)
     return best_gamma(moments, rank=rank).T
 
 
@@ -61,13 +64,13 @@ def descended(
 
     Source: vonoswald2023transformers, proposition 1 (a step); ahn2023transformers (several, preconditioned).
     """
-    x, y, q = (np.asarray(part, dtype=float) for part in (inputs, labels, query))
+    x, y, q = numbers("inputs", inputs), numbers("labels", labels), numbers("query", query)
     require(
         x.ndim >= 2 and y.shape == x.shape[:-1] and q.shape == (*x.shape[:-2], x.shape[-1]),
         f"inputs, labels and query must have shapes (..., N, D), (..., N), (..., D); got {x.shape}, {y.shape}, "
         f"{q.shape}.",
     )
-    matrix, size = np.asarray(preconditioner, dtype=float), x.shape[-1]
+    matrix, size = numbers("preconditioner", preconditioner), x.shape[-1]
     require(matrix.shape == (size, size), f"preconditioner must have shape {(size, size)}; got {matrix.shape}.")
     weights = np.zeros_like(q)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -149,9 +149,9 @@ def time_to_fraction(
     lower = balance**2 / (2 * limit + root)
     target_left = 2 * limit * (1 - fraction) + 4 * limit**2 * (1 - fraction**2) / (root + target_root)
     start_left = 2 * (limit - strength) + 4 * (limit**2 - strength**2) / (root + start_root)
-    gone = (p + q) ** 2 + lower
+    gone = np.hypot(p + q, balance / np.sqrt(2 * limit + root))  # its square would underflow at tiny starts
     with np.errstate(divide="ignore", invalid="ignore"):
-        odds = np.log((2 * target + target_root + lower) / target_left) - np.log(gone / start_left)
+        odds = np.log((2 * target + target_root + lower) / target_left) - 2 * np.log(gone) + np.log(start_left)
     return np.where(strength >= target, 0.0, np.where(gone == 0, np.inf, odds * tau * limit / root))
 
 

@@ -156,7 +156,9 @@ def exact_fixed_point(
     strength = np.zeros_like(s)
     if on:
         kept = order[:on]
-        share = 1 - thresholds[on - 1] / (length * worth[kept])
+        root, price = np.sqrt(r[kept]), np.sqrt(r[kept]) / signal[kept]
+        # 1 − √r T/(N m s) over one denominator: where noise is all, the two parts would cancel
+        share = (length + 1 + (price - price[:, None]) @ root) / (length + 1 + root @ price)
         strength[kept] = length / ((length + 1) * s[kept]) * share
     return strength
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.numerics import Values, nonnegative, require, whole_number
+from iclab.numerics import Values, instance, nonnegative, numbers, require, whole_number
 from iclab.theory.parity_heads import parity_loss, parity_strengths, parity_test_loss
 from iclab.theory.population import Moments, loss, modes, moments_from
 
@@ -79,6 +79,7 @@ def test_loss(pretrained: Moments, tested: TestContexts, *, rank: int, noise: Va
     Source: shi2024larger, abstract (larger models are more easily misled by noise); derived in
     docs/derivations/rank_limited.
     """
+    instance("pretrained", pretrained, Moments)
     clean, slope = _by_rank(pretrained, tested)
     chosen = _checked_rank("rank", rank, pretrained)
     return (clean[chosen] + slope[chosen] * nonnegative("noise", np.asarray(noise)))[()]
@@ -93,6 +94,7 @@ def best_rank(pretrained: Moments, tested: TestContexts, noise: Values = 0.0) ->
 
     Source: derived in docs/derivations/rank_limited.
     """
+    instance("pretrained", pretrained, Moments)
     clean, slope = _by_rank(pretrained, tested)
     heights = clean + slope * nonnegative("noise", np.asarray(noise))[..., None]
     good = heights <= heights.min(-1, keepdims=True) + TIE * heights[..., :1]
@@ -110,6 +112,7 @@ def critical_noise(pretrained: Moments, tested: TestContexts) -> Float[Array, "m
 
     Source: derived in docs/derivations/rank_limited.
     """
+    instance("pretrained", pretrained, Moments)
     inputs = pretrained.input_covariance
     require(
         tested.clean.input_covariance.shape == inputs.shape
@@ -130,6 +133,7 @@ def crossover(pretrained: Moments, tested: TestContexts, smaller: int, larger: i
 
     Source: derived in docs/derivations/rank_limited.
     """
+    instance("pretrained", pretrained, Moments)
     low, high = (_checked_rank(name, rank, pretrained) for name, rank in (("smaller", smaller), ("larger", larger)))
     require(low < high, f"smaller must be below larger; got {smaller} and {larger}.")
     clean, slope = _by_rank(pretrained, tested)
@@ -161,7 +165,7 @@ def _checked_rank(name: str, rank: int, moments: Moments) -> int:
 
 
 def _task(name: str, task: Float[Array, "D"], dimension: int) -> Float[Array, "D"]:
-    vector = np.asarray(task, dtype=float)
+    vector = numbers(name, task)
     require(
         vector.shape == (dimension,) and bool(np.all(np.isfinite(vector))),
         f"{name} must be {dimension} finite numbers, one for each input; got {task!r}.",
