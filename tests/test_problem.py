@@ -64,7 +64,7 @@ def test_a_problem_cannot_be_changed_but_replaced() -> None:
         ({"context_length": -3}, "context_length must be whole numbers >= 1; got -3"),
         ({"context_length": 2.0}, "context_length must be whole numbers >= 1; got 2.0"),
         ({"context_length": True}, "context_length must be whole numbers >= 1; got True"),
-        ({"context_length": ()}, "context_length must hold at least one length"),
+        ({"context_length": ()}, "context_length must hold at least one number"),
         ({"context_length": (4, 0)}, "context_length must be whole numbers >= 1; got 0"),
         ({"noise": -0.1}, r"noise must be finite and >= 0; got -0\.1"),
         ({"noise": float("nan")}, "noise must be finite and >= 0; got nan"),

@@ -90,7 +90,7 @@ def test_without_seeds_theory_answers_alone() -> None:
 def test_a_study_of_theory_alone_simulates_nothing_however_many_seeds_are_asked_for() -> None:
     alone = study(simulation=None)
     assert list(alone.run(seeds=3).children) == ["theory"]
-    assert alone.asked() == alone.asked((2, 5)) == ()
+    assert alone.asked(3) == alone.asked((2, 5)) == ()
     with pytest.raises(ValueError, match="seeds must be >= 0"):
         alone.run(seeds=-1)
 

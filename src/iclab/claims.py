@@ -30,6 +30,7 @@ class WithinErrors:
     simulation: str
     meaning: str
     most: float = 4.0
+    claim: str = "exact within sampling error"  # in a few words; others for a theory that is no exact one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest distance in standard errors; open with fewer than three seeds."""
@@ -40,7 +41,7 @@ class WithinErrors:
         size = abs(theory).max("seed") if "seed" in theory.dims else abs(theory)
         distance = abs(gap.mean("seed")) / np.hypot(gap.std("seed", ddof=1) / np.sqrt(count), ROUNDING * size)
         return Verdict(
-            claim="exact within sampling error",
+            claim=self.claim,
             meaning=self.meaning,
             measure=f"largest distance of {distance.size} means from theory, in standard errors",
             value=float(distance.max()) if count >= 3 else float("nan"),

@@ -121,7 +121,7 @@ def _run(name: str, words: list[str]) -> int:
     chosen = parsed(form, words, prog=f"iclab run {name}", description=study.question)
     case, options = chosen.case, chosen.options
     store = Store(writable(options.out))
-    seeds = study.seeds if options.seeds is None else options.seeds
+    seeds = study.usual_seeds(case) if options.seeds is None else options.seeds
     with progress() as bar:
         result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=name))
     from iclab import figures
@@ -150,10 +150,11 @@ def _report(options: Report) -> int:
     folder = writable(options.out)
     store = Store(writable(folder / "results"))
     cases = {study.name: study.full if options.full else study.quick for study in studies}
+    seeds = {study.name: study.usual_seeds(cases[study.name]) for study in studies}
     jobs = [
         (study.name, cases[study.name], seed)
         for study in studies
-        for seed in store.missing(study, cases[study.name], study.seeds)
+        for seed in store.missing(study, cases[study.name], seeds[study.name])
     ]
     with progress() as bars:
         totals = Counter(name for name, _, _ in jobs)
@@ -161,7 +162,9 @@ def _report(options: Report) -> int:
         for (name, case, _), answer in answers(jobs):
             store.add(STUDIES[name], case, answer)
             bars.advance(shown[name])
-    results = [(study, store.fetch(study, cases[study.name], study.seeds)) for study in studies]
+    results = [
+        (study, store.fetch(study, cases[study.name], study.usual_seeds(cases[study.name]))) for study in studies
+    ]
     size = "full" if options.full else "quick"
     entries = [_entry(study, result, store.path(study, cases[study.name]), size) for study, result in results]
     page = report.page(entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), version=__version__)

@@ -1,6 +1,7 @@
 """Marks that the figures of all studies share, and figures as SVG and PDF. Reads labelled results only."""
 
 import io
+import json
 import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -121,6 +122,18 @@ def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = No
     """Losses of plateaus: dotted lines across the panel."""
     for i, level in enumerate(np.asarray(levels)):
         axes.axhline(level, color="#777777", lw=0.8, ls=":", zorder=1, label=label if i == 0 else None)
+
+
+def eigenvalues(result: "xr.DataTree") -> list[float]:
+    """Eigenvalues of the inputs in the case of a result, which name its modes."""
+    case = json.loads(result.attrs["case"])
+    return case["eigenvalues"] if "eigenvalues" in case else case["problem"]["eigenvalues"]
+
+
+def legend_below(figure: "Figure", axes: "Axes") -> None:
+    """The legend of one panel below all of them, where it covers no curve."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4))
 
 
 def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:

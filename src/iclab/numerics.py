@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -260,3 +260,15 @@ def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
         raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
     require(whole <= MOST, f"{name} must be a whole number of at most {MOST:g}; got one of {len(str(whole))} digits.")
     return whole
+
+
+def whole_numbers(name: str, values: int | Iterable[int], *, advice: str = "") -> tuple[int, ...]:
+    """One or several whole numbers as a tuple. Raises ValueError, with their name, for none and for any below 1."""
+    several: tuple[Any, ...] = (values,)
+    if isinstance(values, Iterable) and not isinstance(values, bytes):
+        several = tuple(values)
+    require(len(several) > 0, f"{name} must hold at least one number >= 1; got none.")
+    for value in several:
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
+        require(bool(whole), f"{name} must be whole numbers >= 1; got {value!r}.{advice and ' ' + advice}")
+    return tuple(int(value) for value in several)

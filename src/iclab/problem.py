@@ -1,7 +1,6 @@
 """What is to be learned: frozen descriptions made of plain numbers."""
 
 import math
-import operator
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.numerics import Values, checked_number, magnitude, numbers, require, whole_number
+from iclab.numerics import Values, checked_number, magnitude, numbers, require, whole_number, whole_numbers
 
 if TYPE_CHECKING:
     Ratio = Values
@@ -208,19 +207,7 @@ def _read(ratio: Any) -> Any:
 
 def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") -> tuple[int, ...]:
     """Checked context lengths as a tuple. Raises ValueError for none, for a fraction or for one below 1."""
-    require(not isinstance(lengths, bytes), f"{name} must be whole numbers >= 1; got {lengths!r}.")
-    several = tuple(lengths) if isinstance(lengths, Iterable) else (lengths,)
-    require(len(several) > 0, f"{name} must hold at least one length; got none. Give N >= 1.")
-    for length in several:
-        try:
-            whole = not isinstance(length, bool) and operator.index(length) >= 1
-        except TypeError:
-            whole = False
-        require(
-            whole,
-            f"{name} must be whole numbers >= 1; got {length!r}. Count the labelled examples, not the query.",
-        )
-    return tuple(operator.index(length) for length in several)
+    return whole_numbers(name, lengths, advice="Count the labelled examples, not the query.")
 
 
 def checked_mixture(

@@ -45,6 +45,7 @@ class Study:
     claims: tuple[Claim, ...]
     start: Callable[[Any, int], Any] | None = None
     seeds: int = 4  # how many the report shows
+    full_seeds: int | None = None  # how many for the published case; None: as many
     size: tuple[float, float] = (7.0, 3.6)  # of the figure, in inches
     headline: bool = False  # whether the short report shows it
 
@@ -64,14 +65,18 @@ class Study:
         """
         case = self.quick if case is None else case
         self._require_own(case)
-        numbers = self.asked(seeds)
+        numbers = self.asked(self.usual_seeds(case) if seeds is None else seeds)
         if not numbers:
             return self._tree(case, {"theory": self._theory(case, 0)}, seed=0, seconds=None)
         return joined([self._answers(case, seed) for seed in numbers])
 
-    def asked(self, seeds: int | Iterable[int] | None = None) -> tuple[int, ...]:
-        """The seeds put to simulation: those given or the study's own number; none where theory is alone."""
-        numbers = seed_numbers(self.seeds if seeds is None else seeds)
+    def usual_seeds(self, case: Any) -> int:
+        """How many seeds a case is shown with."""
+        return self.full_seeds if self.full_seeds is not None and case == self.full else self.seeds
+
+    def asked(self, seeds: int | Iterable[int]) -> tuple[int, ...]:
+        """The seeds put to simulation: those given; none where theory is alone."""
+        numbers = seed_numbers(seeds)
         return () if self.simulation is None else numbers
 
     def verdicts(self, result: "xr.DataTree") -> list[Verdict]:

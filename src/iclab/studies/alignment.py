@@ -17,9 +17,9 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Limit
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
-from iclab.problem import Regression, checked_lengths
+from iclab.problem import Regression
 from iclab.study import Study
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Case:
     steps: int = 800  # steps of gradient descent
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "batches", checked_lengths(self.batches, "batches"))
+        object.__setattr__(self, "batches", whole_numbers("batches", self.batches))
         require(
             len(self.problem.context_lengths) == 1 and self.problem.task_eigenvalues is None,
             "problem must have one context length and standard tasks here. Leave the task eigenvalues out.",
@@ -134,6 +134,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, AlignmentByBatch
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Share of the norm off the diagonals; strengths of the modes from the first start, aligned or not."""
     share, strengths = figure.subplots(1, 2)
+    spectrum = figures.eigenvalues(result)
     flow, diagonal = (result[f"theory/{name}"].to_dataset() for name in ("flow", "diagonal"))
     drawn = result["simulation/trained"].to_dataset().isel(batch=-1) if "simulation" in result.children else None
     for start, color in zip(range(flow.sizes["start"]), figures.COLORS * flow.sizes["start"], strict=False):
@@ -148,9 +149,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         if drawn is not None:
             rows = drawn.strength.isel(here).values
             figures.seed_lines(strengths, drawn.time, rows, color=figures.pale(color))
-        label = "exact flow" if named else None
+        label = f"exact flow, s = {spectrum[mode]:g}"
         figures.theory_line(strengths, flow.time, flow.strength.isel(here), color=color, label=label)
-        label = "from the diagonals alone" if named else None
+        label = "exact flow of the diagonals alone" if named else None
         figures.dashed_line(strengths, flow.time, diagonal.strength.isel(here), color=color, label=label)
     share.set(title="the off-diagonal part dies", ylabel="share of the norm off the diagonals", ylim=(0, 1))
     strengths.set(title="modes, start 0", ylabel="strength $p\\,q$ of a mode")

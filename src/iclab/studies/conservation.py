@@ -18,9 +18,9 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.attention import MergedAttention
 from iclab.claims import Limit, WithinErrors
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
-from iclab.problem import Regression, checked_lengths
+from iclab.problem import Regression
 from iclab.study import Study
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Case:
             positive(name, getattr(self, name))
         for name in ("batch", "sequences"):
             whole_number(name, getattr(self, name))
-        batches = checked_lengths(self.transformer_batches, "transformer_batches")
+        batches = whole_numbers("transformer_batches", self.transformer_batches)
         object.__setattr__(self, "transformer_batches", batches)
         whole_number("runs", self.runs, least=2)
         for name in ("steps", "transformer_steps"):
@@ -203,15 +203,17 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Drift of one head's balance: flow, descent, SGD; balances of the transformer's modes, and their sum."""
     head, rates, modes = figure.subplots(1, 3)
     flow, noisy = (result[f"theory/{name}"].to_dataset() for name in ("flow", "noisy"))
-    exact = result["theory/modes"].to_dataset()
+    exact, spectrum = result["theory/modes"].to_dataset(), figures.eigenvalues(result)
     simulated = "simulation" in result.children
     start = float(flow.balance[0])
     figures.theory_line(head, flow.time, flow.balance - start, label="flow")
-    figures.theory_line(head, noisy.time, noisy.balance - start, color=figures.COLORS[1], label="SGD, small noise")
+    figures.theory_line(
+        head, noisy.time, noisy.balance - start, color=figures.COLORS[1], label="SGD, first order in rate/B"
+    )
     if simulated:
         drawn = result["simulation/noisy"].to_dataset()
-        mean = drawn.balance.mean("seed") - start
-        figures.seed_dots(head, drawn.time, [mean], color=figures.COLORS[1], label="SGD, mean over all runs")
+        label = "SGD, mean over all runs ± 2 errors"
+        figures.mean_points(head, drawn.time, drawn.balance - start, color=figures.COLORS[1], label=label)
         descent = result["simulation/descent"].to_dataset()
         figures.dashed_line(
             head,
@@ -229,14 +231,16 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         for mode, color in zip(range(exact.sizes["mode"]), figures.COLORS * exact.sizes["mode"], strict=False):
             rows = trained.balance.isel(mode=mode).values
             figures.seed_lines(modes, trained.time, rows, color=figures.pale(color))
-        figures.seed_lines(modes, trained.time, trained.total.values, color="#999999", label="one-pass SGD")
+        batch = int(result["simulation/batches"].batch[-1])
+        label = f"their sum under one-pass SGD, B = {batch}"
+        figures.seed_lines(modes, trained.time, trained.total.values, color="#999999", label=label)
         rates.legend()
     for mode, color in zip(range(exact.sizes["mode"]), figures.COLORS * exact.sizes["mode"], strict=False):
         figures.theory_line(
-            modes, exact.time, exact.balance.isel(mode=mode), color=color, label=f"mode {mode}, exact"
+            modes, exact.time, exact.balance.isel(mode=mode), color=color, label=f"exact flow, s = {spectrum[mode]:g}"
         )
-    figures.theory_line(modes, exact.time, exact.total, label="sum, exact")
-    figures.level_lines(modes, [0.0], label="leading order, every mode")
+    label = "their sum; each at leading order"
+    figures.theory_line(modes, exact.time, exact.total, label=label)
     head.set(title="one head", xlabel="training time $t$  (units of $\\tau$)", ylabel="drift of $u^2 - |U|^2$")
     rates.set(title="descent at the end", xlabel="rate $\\eta$", ylabel="|drift|", xscale="log", yscale="log")
     modes.set(title="modes at finite N", xlabel="training time $t$  (units of $\\tau$)", ylabel="balance $p^2 - q^2$")
@@ -273,6 +277,7 @@ STUDY = Study(
             "theory/noisy/balance",
             "simulation/noisy/balance",
             "The small-noise expansion predicts the drift of the balance under SGD, averaged over runs.",
+            claim="first order in rate/B, within sampling error",
         ),
         Limit(
             "theory/modes/balance",
@@ -283,5 +288,5 @@ STUDY = Study(
         ),
     ),
     seeds=6,
-    size=(11.0, 3.6),
+    size=(11.0, 3.9),
 )

@@ -17,9 +17,9 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Limit
 from iclab.error_curves import ErrorsByDimensionAndSequences, ErrorsByLengthAndSequences, ErrorsBySequences
-from iclab.numerics import checked, whole_number
+from iclab.numerics import checked, whole_number, whole_numbers
 from iclab.outcomes import Errors, Levels
-from iclab.problem import Ratios, checked_lengths
+from iclab.problem import Ratios
 from iclab.studies.pretraining import SEQUENCES, Span, bounds, column, error_axes, law_of, table
 from iclab.study import Study
 
@@ -48,7 +48,7 @@ class Case:
         checked("ridge", self.ridge, at_least=0.0)
         checked("finite_alpha", self.finite_alpha, above=0.0, infinite=False)
         checked("leverage_tau", self.leverage_tau, above=0.0, infinite=False)
-        checked_lengths(self.dimension, "dimension")
+        whole_numbers("dimension", self.dimension)
         whole_number("leverage_dimension", self.leverage_dimension)
 
 

@@ -17,9 +17,9 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Limit, WithinErrors
-from iclab.numerics import nonnegative, require
+from iclab.numerics import nonnegative, require, whole_numbers
 from iclab.outcomes import quantity
-from iclab.problem import Regression, checked_lengths
+from iclab.problem import Regression
 from iclab.study import Study
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Case:
 
     def __post_init__(self) -> None:
         for name in ("context_lengths", "sequences"):
-            object.__setattr__(self, name, checked_lengths(getattr(self, name), name))
+            object.__setattr__(self, name, whole_numbers(name, getattr(self, name)))
         require(len(self.noises) > 0, "noises must hold at least one variance; got none.")
         nonnegative("noises", np.array(self.noises))
 
@@ -118,11 +118,11 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """A panel for each noise: strengths against the context length, drawn, exact and at leading order."""
     exact, leading = (result[f"theory/{name}"].to_dataset() for name in ("exact", "leading"))
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["noise"], sharey=True))
-    eigenvalues = exact.sizes["mode"]
+    eigenvalues, spectrum = exact.sizes["mode"], figures.eigenvalues(result)
     for i, axes in enumerate(panels):
         for mode, color in zip(range(eigenvalues), figures.COLORS * eigenvalues, strict=False):
             here, named = {"noise": i, "mode": mode}, mode == 0
-            label = "exact fixed point" if named else None
+            label = f"exact fixed point, s = {spectrum[mode]:g}"
             figures.theory_line(axes, exact.context_length, exact.strength.isel(here), color=color, label=label)
             label = "leading order in 1/N" if named else None
             figures.dashed_line(axes, leading.context_length, leading.strength.isel(here), color=color, label=label)
@@ -138,7 +138,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             ylim=(-0.1, None),
         )
     panels[0].set_ylabel("strength $p\\,q$ of a mode")
-    panels[0].legend(loc="upper left")
+    figures.legend_below(figure, panels[0])
 
 
 STUDY = Study(
@@ -165,5 +165,5 @@ STUDY = Study(
         ),
     ),
     seeds=6,
-    size=(8.0, 3.4),
+    size=(8.0, 3.9),
 )

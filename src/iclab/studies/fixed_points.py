@@ -18,9 +18,9 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.attention import SeparateAttention
 from iclab.claims import Limit, Within
-from iclab.numerics import positive, whole_number
+from iclab.numerics import positive, whole_number, whole_numbers
 from iclab.outcomes import Measured, SearchEnds, losses
-from iclab.problem import Regression, checked_lengths
+from iclab.problem import Regression
 from iclab.studies.training import first_seed
 from iclab.study import Study
 
@@ -50,7 +50,7 @@ class Case:
         positive("spread", self.spread)
         for name in ("heads", "searches", "iterations"):
             whole_number(name, getattr(self, name))
-        object.__setattr__(self, "sequences", checked_lengths(self.sequences, "sequences"))
+        object.__setattr__(self, "sequences", whole_numbers("sequences", self.sequences))
 
 
 def start(case: Case, seed: int) -> SeparateAttention:

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Misses, Vanishes, WithinErrors
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression, checked_lengths
 from iclab.study import Study
@@ -49,7 +49,7 @@ class Case:
         positive("rate", self.rate)
         whole_number("steps", self.steps, least=RECORDS)
         require(self.steps % RECORDS == 0, f"steps must be a multiple of {RECORDS}, the records; got {self.steps}.")
-        object.__setattr__(self, "batches", checked_lengths(self.batches, "batches"))
+        object.__setattr__(self, "batches", whole_numbers("batches", self.batches))
         require(
             len(self.batches) == len(self.context_lengths),
             f"batches must be as many as context_lengths, {len(self.context_lengths)}; got {self.batches}.",
@@ -150,6 +150,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """A panel for each context length: strengths, simulated, exact and at leading order."""
     exact, leading = (result[f"theory/{name}"].to_dataset() for name in ("exact", "leading"))
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["context_length"], sharey=True))
+    spectrum = figures.eigenvalues(result)
     for i, axes in enumerate(panels):
         for mode, color in zip(range(exact.sizes["mode"]), figures.COLORS * exact.sizes["mode"], strict=False):
             here = {"context_length": i, "mode": mode}
@@ -160,12 +161,13 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
                 rows = drawn.strength.isel(here).values
                 figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=label)
             curve = exact.strength.isel(here)
-            figures.theory_line(axes, exact.time, curve, color=color, label="exact flow" if named else None)
+            label = f"exact flow, s = {spectrum[mode]:g}"
+            figures.theory_line(axes, exact.time, curve, color=color, label=label)
             label = "leading order in 1/N" if named else None
             figures.dashed_line(axes, leading.time, leading.strength.isel(here), color=color, label=label)
         axes.set(title=f"N = {int(exact.context_length[i])}", xlabel="training time $t$  (units of $\\tau$)")
     panels[0].set_ylabel("strength $p\\,q$ of a mode")
-    panels[0].legend(loc="upper left")
+    figures.legend_below(figure, panels[0])
 
 
 STUDY = Study(
@@ -174,6 +176,7 @@ STUDY = Study(
     version=1,
     quick=Case(),
     full=replace(Case(), rate=0.01, steps=3000, batches=(512, 128, 64)),
+    full_seeds=16,
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -196,6 +199,6 @@ STUDY = Study(
             order=1.0,
         ),
     ),
-    size=(10.0, 3.4),
+    size=(10.0, 3.8),
     headline=True,
 )

@@ -17,9 +17,9 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Limit
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
-from iclab.problem import Regression, checked_lengths
+from iclab.problem import Regression
 from iclab.study import Study
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Case:
     def __post_init__(self) -> None:
         for name in ("eigenvalue", "scale", "rate"):
             positive(name, getattr(self, name))
-        object.__setattr__(self, "batches", checked_lengths(self.batches, "batches"))
+        object.__setattr__(self, "batches", whole_numbers("batches", self.batches))
         whole_number("steps", self.steps, least=RECORDS)
         require(self.steps % RECORDS == 0, f"steps must be a multiple of {RECORDS}, the records; got {self.steps}.")
 
@@ -166,10 +166,12 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
                     figures.seed_dots(plane, one.value, [one.key_query], color=figures.COLORS[0], label=once)
         fan = result["simulation/fan"].to_dataset()
         for j in range(fan.sizes["start"]):
-            figures.seed_lines(balance, fan.time, fan.balance.isel(start=j).values)
+            label = f"one-pass SGD, {fan.sizes['seed']} seeds" if j == 0 else None
+            figures.seed_lines(balance, fan.time, fan.balance.isel(start=j).values, label=label)
     exact = result["theory/fan"].to_dataset()
-    for row in exact.balance.values:
-        figures.theory_line(balance, exact.time, row)
+    for j, row in enumerate(exact.balance.values):
+        figures.theory_line(balance, exact.time, row, label=None if j else "flow, a line for each start")
+    balance.legend()
     plane.set(
         xlabel="value weight $p$", ylabel="key-query weight $q$", xlim=(-1.7, 1.7), ylim=(-1.7, 1.7), aspect="equal"
     )

@@ -18,9 +18,9 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Share, Within
-from iclab.numerics import increasing_grid, positive, require, whole_number
+from iclab.numerics import increasing_grid, positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
-from iclab.problem import Regression, checked_lengths
+from iclab.problem import Regression
 from iclab.study import Study
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Case:
 
     def __post_init__(self) -> None:
         increasing_grid("noises", np.array(self.noises))
-        ranks = checked_lengths(self.one_pass_ranks, "one_pass_ranks")
+        ranks = whole_numbers("one_pass_ranks", self.one_pass_ranks)
         object.__setattr__(self, "one_pass_ranks", ranks)
         size = self.problem.dimension
         require(max(ranks) <= size, f"one_pass_ranks must be at most D = {size}; got {ranks}.")

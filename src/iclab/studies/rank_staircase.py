@@ -16,9 +16,9 @@ import numpy as np
 from iclab import figures
 from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
-from iclab.numerics import require
+from iclab.numerics import require, whole_numbers
 from iclab.outcomes import Measured, losses
-from iclab.problem import Regression, checked_lengths
+from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, drawn_statistics, marks, on_drawn
 from iclab.study import Study
 from iclab.training_claims import ExactInRate, LimitInSequences, RestsNearLevels
@@ -45,7 +45,7 @@ class Case(TrainingCase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "ranks", checked_lengths(self.ranks, "ranks"))
+        object.__setattr__(self, "ranks", whole_numbers("ranks", self.ranks))
         require(len(set(self.ranks)) == len(self.ranks), f"ranks must differ; got {self.ranks}.")
 
 

@@ -18,9 +18,8 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Bounded
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
-from iclab.problem import checked_lengths
 from iclab.study import Study
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Case:
     tested: int = 80  # batches of the test
 
     def __post_init__(self) -> None:
-        steps = checked_lengths(self.steps, "steps")
+        steps = whole_numbers("steps", self.steps)
         require(len(steps) == len(ROWS), f"steps must be {len(ROWS)}, one for each network; got {steps}.")
         require(min(*steps, self.leak_steps) > 100, f"steps must outlast the 100 of the warming up; got {steps}.")
         object.__setattr__(self, "steps", steps)

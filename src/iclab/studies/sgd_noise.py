@@ -16,9 +16,9 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Misses, WithinErrors
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
-from iclab.problem import Regression, checked_lengths
+from iclab.problem import Regression
 from iclab.study import Study
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Case:
     runs: int = 100  # runs of a seed
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "batches", checked_lengths(self.batches, "batches"))
+        object.__setattr__(self, "batches", whole_numbers("batches", self.batches))
         require(
             len(self.rates) == len(self.batches),
             f"rates must be as many as batches, {len(self.batches)}; got {self.rates}.",

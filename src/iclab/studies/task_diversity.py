@@ -24,9 +24,9 @@ from iclab.error_curves import (
     GapByTasksAndLength,
     TaskThreshold,
 )
-from iclab.numerics import checked, whole_number
+from iclab.numerics import checked, whole_number, whole_numbers
 from iclab.outcomes import Errors, Levels
-from iclab.problem import Ratios, checked_lengths
+from iclab.problem import Ratios
 from iclab.studies.pretraining import TASKS, Span, bounds, column, law_of, table
 from iclab.study import Study
 
@@ -58,7 +58,7 @@ class Case:
         Ratios(self.bayes_alpha, 1.0, 1.0, self.bayes_noise)
         checked("finite_alpha", self.finite_alpha, above=0.0, infinite=False)
         checked("finite_kappa", self.finite_kappa, above=0.0, infinite=False)
-        checked_lengths(self.dimension, "dimension")
+        whole_numbers("dimension", self.dimension)
         whole_number("pools", self.pools)
         whole_number("bayes_dimension", self.bayes_dimension)
         whole_number("contexts", self.contexts)

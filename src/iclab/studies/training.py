@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab.agreement import first_below
 from iclab.attention import MergedAttention, SeparateAttention
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import Measured, Trajectory, losses
-from iclab.problem import Regression, checked_lengths
+from iclab.problem import Regression
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,7 +42,7 @@ class TrainingCase:
         positive("initial", self.initial)
         positive("rate", self.rate)
         require(self.steps <= LONGEST, f"steps must be at most {LONGEST}; got {self.steps}. Raise the rate instead.")
-        object.__setattr__(self, "sequences", checked_lengths(self.sequences, "sequences"))
+        object.__setattr__(self, "sequences", whole_numbers("sequences", self.sequences))
         require(
             len(set(self.sequences)) == len(self.sequences),
             f"sequences must differ; got {self.sequences}. An order is fitted over different sizes.",
