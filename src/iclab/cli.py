@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import tyro
 
 from iclab import __version__
+from iclab.files import written_whole
 from iclab.plan import Plan, plan
-from iclab.store import Store, written_whole
+from iclab.store import Store
 from iclab.studies import STUDIES
 from iclab.study import Study
 from iclab.terminal import fail, note, parsed, print_table, print_verdicts, progress, writable
