@@ -20,7 +20,7 @@ _HOME = {
     "SeparateAttention": "iclab.attention",
 }
 _ROOMS = (
-    "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "planning",
+    "agreement", "attention", "claims", "contract", "conventions", "figures", "inspection", "outcomes", "planning",
     "problem", "readouts", "report", "simulation", "spectra", "stages", "store", "studies", "study", "theory",
     "training_claims",
 )  # fmt: skip
