@@ -18,8 +18,9 @@ from iclab.spectra.checkpoints.paths import json_file
 from iclab.spectra.dynamics import SpectralDynamics
 from iclab.spectra.layouts import Layout
 from iclab.spectra.names import quoted, terminal
-from iclab.spectra.observe import Survey, observed, survey
-from iclab.spectra.readings import LARGEST
+from iclab.spectra.observe import observed
+from iclab.spectra.survey import Survey, survey
+from iclab.spectra.wanted import LARGEST
 from iclab.terminal import fail, note, progress, writable
 
 

@@ -12,7 +12,7 @@ from iclab.inspection.behavior import Joined
 from iclab.inspection.tables import Runs, defined
 from iclab.spectra.changes import Change, change
 from iclab.spectra.dynamics import Shift, SpectralDynamics
-from iclab.spectra.observe import Survey
+from iclab.spectra.survey import Survey
 
 SCHEMA = 1
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from iclab.spectra.layouts import Plan
-from iclab.spectra.readings import SLICES, Wanted
+from iclab.spectra.readings import SLICES
 from iclab.spectra.tensors import Tensor
+from iclab.spectra.wanted import Wanted
 
 ROOM = 2**26  # bytes beside four times the largest tensor
 _HASHED = 4e8  # bytes a second that are hashed and squared, about

@@ -9,7 +9,8 @@ from iclab.spectra import null
 from iclab.spectra.dynamics import Curve, Status, Track
 from iclab.spectra.factors import Array
 from iclab.spectra.ranks import participation_ratio
-from iclab.spectra.readings import DISTANCES, OVERLAPS, RANKS, Key, Reading, Wanted
+from iclab.spectra.readings import Key, Reading
+from iclab.spectra.wanted import DISTANCES, OVERLAPS, RANKS, Wanted
 
 SHOWN = 16  # singular values that are kept for a fan
 _FADED = 1e-3  # of its own largest norm, below which a matrix may be rounding noise
