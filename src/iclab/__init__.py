@@ -22,7 +22,7 @@ _HOME = {
     "watch": "iclab.spectra.watch",
 }
 _ROOMS = (
-    "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "planning",
+    "agreement", "attention", "claims", "contract", "conventions", "figures", "inspection", "outcomes", "planning",
     "problem", "readouts", "report", "simulation", "spectra", "stages", "store", "studies", "study", "theory",
     "training_claims",
 )  # fmt: skip

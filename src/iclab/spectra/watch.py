@@ -30,7 +30,7 @@ def watch(
     config: Mapping[str, Any] | None = None,
     mapping: Mapping[str, Any] | str | Path | None = None,
     k: int = 4,
-    share: float = 0.02,
+    share: float = 0.03,
 ) -> "Watch":
     """A watcher of a model in training: call it with the number of each step, and `finish` at the end.
 
