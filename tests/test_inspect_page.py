@@ -1,0 +1,221 @@
+"""The page of an inspection: whole in itself, safe with any name, and never too large."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from iclab.inspection.behavior import Joined
+from iclab.inspection.page import LARGEST, page
+from iclab.inspection.page.groups import groups
+from iclab.inspection.page.steps import StepAxis
+from iclab.spectra.changes import change
+from iclab.spectra.dynamics import Curve, Shift, SpectralDynamics, Track
+from iclab.spectra.integrity import Finding, Integrity
+from iclab.spectra.readings import OVERLAPS, RANKS
+from iclab.spectra.tensors import Skipped
+
+HOSTILE = ["<img src=x onerror=alert(1)>", "=cmd()", "a[/b]c", "$\\frac{1$", "\x1b]0;x\x07", "</script><b>", "_x"]
+
+
+def track(rng, steps, layer=0, head=0, *, role="QK", matrix=None, tower="", leading=16, measures=RANKS + OVERLAPS):
+    count, share = len(steps), np.linspace(0, 1, len(steps))
+    curves = {}
+    for name in measures:
+        if name.startswith("overlap"):
+            values, level = 0.1 + 0.85 * share**2 + 0.02 * rng.standard_normal(count), (0.06, 0.01)
+        else:
+            drop = 12 * (1 + 0.03 * (layer or 0)) / (1 + np.exp(-12 * (share - 0.6)))
+            values, level = 28 - drop + rng.normal() + 0.3 * rng.standard_normal(count), (27.3, 0.4)
+        curves[name] = Curve(values, *level, of_subspace=name in OVERLAPS)
+    fan = np.exp(-0.2 * np.arange(leading) * (1 + share[:, None]))
+    return Track(
+        tower, layer, head, role if matrix is None else matrix, role, (64, 32, 64), "float32", curves,
+        np.ones(count), np.full(count, 0.2), fan, ("ok",) * count, ("",) * count,
+    )  # fmt: skip
+
+
+def dynamics(steps, tracks, **fields):
+    integrity = fields.pop("integrity", Integrity(()))
+    return SpectralDynamics(np.asarray(steps), tuple(f"step{s}" for s in steps), tuple(tracks), integrity, **fields)
+
+
+def small(names=("wte",), **fields):
+    rng, steps = np.random.default_rng(0), [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
+    tracks = [
+        track(rng, steps, layer, head, role=role) for role in ("QK", "OV") for layer in (0, 1) for head in (0, 1)
+    ]
+    tracks += [track(rng, steps, None, None, role="embed", matrix=name) for name in names]
+    return dynamics(steps, tracks, **fields)
+
+
+class Seen(HTMLParser):
+    """The tags, attributes and texts of a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def shifting(seen):
+    """A curve with a clear shift in its middle, and the change that is found in it."""
+    values = np.where(np.arange(10) < 5, 0.0, 9.0) + 1e-3 * np.random.default_rng(0).standard_normal(10)
+    found = change(seen.steps.astype(float), values)
+    assert found.called
+    return values, found
+
+
+def hostile():
+    """The page of two runs in which every name is hostile."""
+    seen, rng = small(HOSTILE), np.random.default_rng(0)
+    whose = track(rng, seen.steps, None, None, matrix=" ".join(HOSTILE))
+    extra = [track(rng, seen.steps, 0, 0, tower=name, measures=("effective_rank",)) for name in HOSTILE]
+    extra += [track(rng, seen.steps, 0, None, role=name, matrix=name, measures=("stable_rank",)) for name in HOSTILE]
+    values, found = shifting(seen)
+    first = replace(
+        seen,
+        tracks=(*seen.tracks, *extra),
+        integrity=Integrity(tuple(Finding("swapped tensors", "error", name) for name in HOSTILE)),
+        skipped=tuple(Skipped(name, name) for name in HOSTILE),
+        notes=tuple(HOSTILE),
+        changes=(Shift(whose, "effective_rank", found),),
+        tested=10,
+        family=HOSTILE[0],
+    )
+    joined = Joined(dict.fromkeys(HOSTILE, values), (7,), (1,))
+    return page({HOSTILE[0]: first, HOSTILE[5]: seen}, joined)
+
+
+def test_hostile_names_are_text_on_the_page_and_in_its_figures():
+    html = hostile()
+    seen = Seen(html)
+    assert "img" not in seen.tags
+    assert seen.tags.count("b") == 0
+    assert seen.tags.count("script") == 1
+    assert not any(name.startswith("on") for name, _ in seen.attributes)
+    assert "\x1b" not in html
+    assert "\x07" not in html
+    for name in ("<img src=x onerror=alert(1)>", "=cmd()", "a[/b]c", "$\\frac{1$", "\\x1b]0;x\\x07", "</script><b>"):
+        assert name in seen.text
+    assert "<!--" not in html
+
+
+def test_nothing_on_the_page_comes_from_outside():
+    html = hostile()
+    seen = Seen(html)
+    policy = dict(seen.attributes)["content"]
+    assert "default-src 'none'" in html
+    assert "http" not in policy
+    links = [value for name, value in seen.attributes if name in ("src", "href", "xlink:href", "action", "srcset")]
+    assert links
+    assert all(value.startswith(("#", "data:image/png;base64,")) for value in links)
+    addresses = set(re.findall(r"https?://[^\s\"'<)]*", html))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}  # names, never fetched
+    assert "url(" not in re.sub(r"url\(#", "", html)
+
+
+def test_the_numbers_of_the_page_are_medians_over_heads():
+    seen = small()
+    html = page({"this": seen})
+    text = re.search(r'<script type="application/json" id="medians">(.*?)</script>', html, re.S)[1]
+    numbers = json.loads(text)
+    one = next(n for n in numbers if (n["matrix"], n["measure"]) == ("OV", "stable_rank"))
+    heads = [t.curves["stable_rank"].values for t in seen.tracks if (t.role, t.layer) == ("OV", 1)]
+    np.testing.assert_allclose(one["medians"][1], np.median(heads, axis=0), rtol=1e-4)  # five digits are written
+    assert one["steps"] == seen.steps.tolist()
+
+
+def test_integrity_is_the_first_table_and_an_error_is_said_before_any_figure():
+    broken = small(integrity=Integrity((Finding("identical checkpoints", "error", "steps 1, 2 are copies"),)))
+    html = page({"this": broken})
+    assert html.index("steps 1, 2 are copies") < html.index("cannot be trusted") < html.index("<figure>")
+    assert html.index("<table>") < html.index("steps 1, 2 are copies")
+    assert "Nothing found." in page({"this": small()})
+
+
+def test_changes_coincide_and_never_explain():
+    seen = small()
+    whose = seen.tracks[0]
+    values, found = shifting(seen)
+    shifted = small(changes=(Shift(whose, "effective_rank", found),), tested=40)
+    joined = Joined({"accuracy": values}, (), ())
+    html = page({"this": shifted}, joined)
+    assert "coincides with" in html
+    assert "accuracy at step 16" in html
+    assert "explain" not in html
+    assert "none from one run" in html
+    assert "1 of 40 curves" in html
+
+
+def test_readings_that_are_not_in_order_are_counted_and_not_drawn():
+    seen = small()
+    first = seen.tracks[0]
+    status = ("nonfinite",) * 3 + ("ok",) * 7
+    bad = Track(**{**vars(first), "status": status, "reason": ("3 NaN",) * 3 + ("",) * 7})
+    changed = dynamics(seen.steps, (bad, *seen.tracks[1:]))
+    assert np.isnan(groups(changed)[0].values("effective_rank")[0, :3]).all()
+    text = Seen(page({"this": changed})).text
+    assert "3 NaN" in text
+    assert "layer 0, head 0, QK, step 0" in text
+
+
+def test_what_is_nowhere_defined_still_makes_a_page():
+    steps = [5]
+    nothing = track(np.random.default_rng(0), steps)
+    curves = {"effective_rank": Curve(np.array([np.nan]), np.nan, np.nan)}
+    empty = Track(**{**vars(nothing), "curves": curves, "status": ("skipped",), "reason": ("too large",)})
+    text = Seen(page({"this": dynamics(steps, [empty])})).text
+    assert "Nothing to draw." in text
+    assert "too large" in text
+    assert "No curve was long enough" in text
+    assert "<figure>" in page({"this": dynamics(steps, [nothing])})
+
+
+@pytest.mark.parametrize("steps", [[0, 1, 2, 4, 512, 1000, 143000], [1000, 2000, 3000], [0, 10**12], [7], [0]])
+def test_ticks_are_steps_within_the_ends(steps):
+    axis = StepAxis(np.array(steps, dtype=float))
+    assert 1 <= len(axis.ticks()) <= 7
+    assert min(steps) <= min(axis.ticks())
+    assert max(axis.ticks()) <= max(max(steps), 1)
+    edges = axis.edges(np.array(steps, dtype=float))
+    assert np.all(np.diff(edges) > 0)
+    assert np.all((edges[:-1] < steps) & (steps < edges[1:]))
+
+
+@pytest.mark.slow
+def test_a_large_observation_makes_a_page_of_at_most_twenty_megabytes():
+    rng = np.random.default_rng(0)
+    steps = [0, *(2**k for k in range(10)), *range(1000, 140000, 1000)][:150]
+    tracks = [
+        track(rng, steps, layer, head, role=role)
+        for role in ("QK", "QK averaged", "OV") for layer in range(24) for head in range(16)
+    ]  # fmt: skip
+    tracks += [
+        track(rng, steps, layer, None, role=role, matrix=f"h.{layer}.{role}" + "x" * 500)
+        for role in ("mlp_in", "mlp_out") for layer in range(24)
+    ]  # fmt: skip
+    skipped = tuple(Skipped(f"{i}" + "y" * 500, "a vector") for i in range(20000))
+    html = page({"this": dynamics(steps, tracks, skipped=skipped)})
+    print(f"{len(html.encode()) / 1e6:.2f} MB")
+    assert len(html.encode()) <= LARGEST
+    assert "19,800 more rows are left out" in html
+    assert "Figures left out" not in html
+
+
+def test_what_does_not_fit_is_left_out_and_named(monkeypatch):
+    monkeypatch.setattr("iclab.inspection.page._ONE_FIGURE", 1000)
+    html = page({"this": small()})
+    assert "<figure>" not in html
+    assert "Figures left out to keep this page below 20 MB (" in html
+    assert "Query-key circuits against step" in html
