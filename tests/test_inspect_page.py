@@ -10,7 +10,7 @@ import pytest
 
 from iclab.inspection.behavior import Joined
 from iclab.inspection.page import LARGEST, page
-from iclab.inspection.page.groups import groups
+from iclab.inspection.page.groups import groups, quantiles
 from iclab.inspection.page.steps import StepAxis
 from iclab.spectra.changes import change
 from iclab.spectra.dynamics import Curve, Shift, SpectralDynamics, Track
@@ -43,12 +43,13 @@ def dynamics(steps, tracks, **fields):
     return SpectralDynamics(np.asarray(steps), tuple(f"step{s}" for s in steps), tuple(tracks), integrity, **fields)
 
 
-def small(names=("wte",), **fields):
+def small(names=("wte",), *, measures=("effective_rank", "stable_rank", "overlap_with_final"), **fields):
     rng, steps = np.random.default_rng(0), [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
     tracks = [
-        track(rng, steps, layer, head, role=role) for role in ("QK", "OV") for layer in (0, 1) for head in (0, 1)
-    ]
-    tracks += [track(rng, steps, None, None, role="embed", matrix=name) for name in names]
+        track(rng, steps, layer, head, role=role, measures=measures)
+        for role in ("QK", "OV") for layer in (0, 1) for head in (0, 1)
+    ]  # fmt: skip
+    tracks += [track(rng, steps, None, None, role="embed", matrix=name, measures=measures) for name in names]
     return dynamics(steps, tracks, **fields)
 
 
@@ -76,6 +77,7 @@ def shifting(seen):
     return values, found
 
 
+@pytest.fixture(scope="module")
 def hostile():
     """The page of two runs in which every name is hostile."""
     seen, rng = small(HOSTILE), np.random.default_rng(0)
@@ -97,9 +99,8 @@ def hostile():
     return page({HOSTILE[0]: first, HOSTILE[5]: seen}, joined)
 
 
-def test_hostile_names_are_text_on_the_page_and_in_its_figures():
-    html = hostile()
-    seen = Seen(html)
+def test_hostile_names_are_text_on_the_page_and_in_its_figures(hostile):
+    html, seen = hostile, Seen(hostile)
     assert "img" not in seen.tags
     assert seen.tags.count("b") == 0
     assert seen.tags.count("script") == 1
@@ -111,9 +112,8 @@ def test_hostile_names_are_text_on_the_page_and_in_its_figures():
     assert "<!--" not in html
 
 
-def test_nothing_on_the_page_comes_from_outside():
-    html = hostile()
-    seen = Seen(html)
+def test_nothing_on_the_page_comes_from_outside(hostile):
+    html, seen = hostile, Seen(hostile)
     policy = dict(seen.attributes)["content"]
     assert "default-src 'none'" in html
     assert "http" not in policy
@@ -134,6 +134,17 @@ def test_the_numbers_of_the_page_are_medians_over_heads():
     heads = [t.curves["stable_rank"].values for t in seen.tracks if (t.role, t.layer) == ("OV", 1)]
     np.testing.assert_allclose(one["medians"][1], np.median(heads, axis=0), rtol=1e-4)  # five digits are written
     assert one["steps"] == seen.steps.tolist()
+
+
+def test_quantiles_over_heads_leave_out_what_is_undefined():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((7, 5))
+    rows[rng.random(rows.shape) < 0.4] = np.nan
+    rows[:, 2], rows[:, 3] = np.nan, [3.0, *[np.nan] * 6]
+    found = quantiles(rows, 0, 0.25, 0.5, 1)
+    there = [0, 1, 3, 4]
+    np.testing.assert_allclose(found[:, there], np.nanquantile(rows[:, there], (0, 0.25, 0.5, 1), axis=0))
+    assert np.isnan(found[:, 2]).all()
 
 
 def test_integrity_is_the_first_table_and_an_error_is_said_before_any_figure():
@@ -185,9 +196,10 @@ def test_what_is_nowhere_defined_still_makes_a_page():
 @pytest.mark.parametrize("steps", [[0, 1, 2, 4, 512, 1000, 143000], [1000, 2000, 3000], [0, 10**12], [7], [0]])
 def test_ticks_are_steps_within_the_ends(steps):
     axis = StepAxis(np.array(steps, dtype=float))
-    assert 1 <= len(axis.ticks()) <= 7
-    assert min(steps) <= min(axis.ticks())
-    assert max(axis.ticks()) <= max(max(steps), 1)
+    ticks = axis.ticks(8)
+    assert 1 <= len(ticks) <= 9
+    assert min(steps) <= min(ticks)
+    assert max(ticks) <= max(steps)
     edges = axis.edges(np.array(steps, dtype=float))
     assert np.all(np.diff(edges) > 0)
     assert np.all((edges[:-1] < steps) & (steps < edges[1:]))

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import tyro
 
+from iclab.files import written_whole
 from iclab.inspection import behavior, tables
 from iclab.inspection.document import document
+from iclab.inspection.page import page
 from iclab.inspection.summary import print_summary
 from iclab.numerics import require
 from iclab.spectra import checkpoints, layouts
@@ -61,7 +63,8 @@ class Inspect:
     json: bool = False  # print all results as JSON instead of a summary
     csv: bool = False  # write the table as results.csv, too
     parquet: bool = False  # write the table as results.parquet, too (needs iclab[parquet])
-    out: Path = Path("inspection")  # folder of results.json and of the contents that are remembered
+    page: bool = True  # write index.html, a page with figures that needs nothing beside it
+    out: Path = Path("inspection")  # folder of index.html, of results.json and of the contents that are remembered
     debug: bool = False  # show the traceback of an error
 
 
@@ -80,7 +83,7 @@ def inspect(asked: Inspect) -> int:
         runs[name] = replace(seen, samples_per_step=count)
     joined = None if joinable is None else behavior.joined(joinable, runs["this"].steps.tolist())
     said = document(runs, surveys, joined, paths=paths if asked.with_paths else None)
-    written = _write(out, said, runs, asked)
+    written = _write(out, said, runs, joined, asked)
     if asked.json:
         tables.stream_json(sys.stdout, said, runs)
     else:
@@ -143,8 +146,8 @@ def _watched(one: Survey, ledger: Ledger, rehash: bool, name: str) -> SpectralDy
         ))  # fmt: skip
 
 
-def _write(out: Path, said: dict, runs: tables.Runs, asked: Inspect) -> list[Path]:
-    """results.json, and the other forms that are wanted, each whole or not at all."""
+def _write(out: Path, said: dict, runs: tables.Runs, joined: behavior.Joined | None, asked: Inspect) -> list[Path]:
+    """results.json, the page, and the other forms that are wanted, each whole or not at all."""
     forms: dict[str, Callable[[Path], None]] = {"json": lambda path: tables.write_json(path, said, runs)}
     if asked.csv:
         forms["csv"] = lambda path: tables.write_csv(path, runs)
@@ -153,6 +156,10 @@ def _write(out: Path, said: dict, runs: tables.Runs, asked: Inspect) -> list[Pat
     files = [out / f"results.{form}" for form in forms]
     for file, write in zip(files, forms.values(), strict=True):
         write(file)
+    if asked.page:
+        files.append(out / "index.html")
+        with written_whole(files[-1]) as file:
+            file.write_text(page(runs, joined), encoding="utf-8")
     return files
 
 

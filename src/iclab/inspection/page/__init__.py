@@ -33,9 +33,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure and what it shows."""
+    """A figure, its title and what it shows."""
 
     svg: str
+    title: str
     caption: str
 
 
@@ -46,15 +47,15 @@ class Room:
     left: int = _FIGURES
     without: list[str] = field(default_factory=list)
 
-    def take(self, said: str, caption: str, draw: Callable[[], str]) -> Iterator[Picture]:
-        """The figure, if there is room for it; `said` names it in the list of those left out."""
+    def take(self, title: str, caption: str, draw: Callable[[], str]) -> Iterator[Picture]:
+        """The figure, if there is room for it; otherwise its title is kept."""
         svg = draw() if self.left > 0 else ""
         size = len(svg.encode())
         if svg and size <= min(self.left, _ONE_FIGURE):
             self.left -= size
-            yield Picture(svg, caption)
+            yield Picture(svg, title, caption)
         else:
-            self.without.append(said)
+            self.without.append(title)
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,11 @@ def _section(
         curves += room.take(f"{_told(group)} against step", _caption(group, twins), draw)
         if group.of_heads and "effective_rank" in group.measures:
             draw = partial(charts.bands, group, axis, "effective_rank", name=f"{label}-bands")
-            curves += room.take(f"{_told(group)} by layer", _bands_caption(group), draw)
+            curves += room.take(f"{_told(group)}, effective rank by layer", _bands_caption(group), draw)
         if len(group.layers) > 1 and set(charts.MAPPED) & set(group.measures):
             draw = partial(charts.maps, group, axis, name=f"{label}-maps")
-            maps += room.take(f"{_told(group)}, heat maps", f"{_told(group)}: medians over heads.", draw)
+            caption = "Medians over heads; grey where nothing is defined." if group.of_heads else ""
+            maps += room.take(f"{_told(group)}, layer by step", caption, draw)
         draw = partial(charts.fans, group, axis, name=f"{label}-fans")
         fans += room.take(f"{_told(group)}, singular values", _fans_caption(group), draw)
     return Section(
@@ -249,9 +251,8 @@ def _told(group: Group) -> str:
 def _caption(group: Group, others: Mapping[str, Group]) -> str:
     whole = f"{len(group.tracks)} heads" if group.of_heads else f"{len(group.tracks)} matrices"
     said = [
-        f"{_told(group)}, {whole}: median in black, half of them within the dark band, all within the pale one; "
-        "thin lines are layers, dark the first and yellow the last. Dashed grey: random matrices of the same shape, "
-        "± 2 spreads."
+        f"{whole}: median in black, half of them within the dark band, all within the pale one; thin lines are "
+        "layers, dark the first and yellow the last. Dashed grey: random matrices of the same shape, ± 2 spreads."
     ]
     said += [f"Dashed in color: the median of run {charts.plain(name)}." for name in others]
     return " ".join(said)
@@ -260,11 +261,11 @@ def _caption(group: Group, others: Mapping[str, Group]) -> str:
 def _bands_caption(group: Group) -> str:
     drawn = len(charts.even(group.layers, 36))
     more = f" {drawn} of {len(group.layers)} layers, evenly chosen." if drawn < len(group.layers) else ""
-    return f"{_told(group)}: effective rank of the heads of each layer, as bands of quantiles.{more}"
+    return f"Heads of each layer as bands of quantiles.{more}"
 
 
 def _fans_caption(group: Group) -> str:
     drawn = len(charts.moved(group))
     values = max(track.leading.shape[1] for track in group.tracks)
     which = f"the {drawn} of {len(group.tracks)} that vary most" if drawn < len(group.tracks) else f"all {drawn}"
-    return f"{_told(group)}: up to {values} leading singular values, {which}."
+    return f"Up to {values} leading values, {which}."

@@ -29,7 +29,7 @@ def curves(group: Group, axis: StepAxis, behavior: Curves, others: Mapping[str, 
     rows = -(-len(titles) // 2) + -(-len(shown) // 2)
 
     def draw(figure: "Figure") -> None:
-        panels = figure.subplots(rows, 2, sharex=True, squeeze=False)
+        panels = _grid(figure, rows, 2)
         places = panels.ravel()
         for axes, measure, title in zip(places, group.measures, titles, strict=False):
             _titled(axes, title)
@@ -58,7 +58,7 @@ def bands(group: Group, axis: StepAxis, measure: str, *, name: str) -> str:
     rows = -(-len(layers) // across)
 
     def draw(figure: "Figure") -> None:
-        panels = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
+        panels = _grid(figure, rows, across, sharey=True, between=0.12)
         for axes, layer in zip(panels.ravel(), layers, strict=False):
             _titled(axes, f"layer {layer}")
             part = group.of_layer(layer)
@@ -78,7 +78,7 @@ def maps(group: Group, axis: StepAxis, *, name: str) -> str:
     tall = min(3.4, 1.1 + 0.07 * len(group.layers))
 
     def draw(figure: "Figure") -> None:
-        panels = figure.subplots(rows, 2, sharex=True, squeeze=False)
+        panels = _grid(figure, rows, 2, right=0.5)
         for axes, measure in zip(panels.ravel(), measures, strict=False):
             _titled(axes, measure.replace("_", " "))
             edges, values = axis.edges(group.steps), group.by_layer(measure)
@@ -103,8 +103,9 @@ def fans(group: Group, axis: StepAxis, *, name: str) -> str:
 
     def draw(figure: "Figure") -> None:
         from matplotlib import colormaps
+        from matplotlib.ticker import NullLocator
 
-        panels = figure.subplots(rows, across, sharex=True, squeeze=False)
+        panels = _grid(figure, rows, across)
         for axes, track in zip(panels.ravel(), tracks, strict=False):
             where = [f"layer {track.layer}"] if track.layer is not None else []
             where += [f"head {track.head}"] if track.head is not None else [plain(track.matrix)]
@@ -116,6 +117,7 @@ def fans(group: Group, axis: StepAxis, *, name: str) -> str:
                 axes.plot(group.steps, column, color=color, lw=0.9)
             if values.size:
                 axes.set_yscale("log")
+                axes.yaxis.set_minor_locator(NullLocator())
         for axes in panels.ravel()[len(tracks) :]:
             axes.axis("off")
         _share(axis, panels)
@@ -179,6 +181,20 @@ def _levels(axes: "Axes", group: Group, measure: str) -> None:
             axes.axhspan(level - 2 * spread, level + 2 * spread, color=_GREY, alpha=0.2, lw=0, zorder=0)
 
 
+def _grid(
+    figure: "Figure", rows: int, across: int, *, sharey: bool = False, between: float = 0.55, right: float = 0.15
+) -> np.ndarray:
+    """Panels with margins in inches: a layout found by drawing everything twice would double the cost."""
+    figure.set_layout_engine("none")
+    width, height = figure.get_size_inches()
+    inner = (width - 0.55 - right) / across - between, (height - 0.75) / rows - 0.36
+    margins = {
+        "left": 0.55 / width, "right": 1 - right / width, "bottom": 0.48 / height, "top": 1 - 0.27 / height,
+        "wspace": between / inner[0], "hspace": 0.36 / inner[1],
+    }  # fmt: skip
+    return figure.subplots(rows, across, sharex=True, sharey=sharey, squeeze=False, gridspec_kw=margins)
+
+
 def _layer_ticks(axes: "Axes", layers: Sequence[int]) -> None:
     places = even(range(len(layers)), 6)
     axes.set_yticks(places, [str(layers[place]) for place in places])
@@ -188,9 +204,8 @@ def _layer_ticks(axes: "Axes", layers: Sequence[int]) -> None:
 
 def _share(axis: StepAxis, panels: np.ndarray) -> None:
     for axes in panels.ravel():
-        axis.apply(axes)
-    for axes in panels[-1]:
-        axes.set_xlabel("training step")
+        if axes.axison:
+            axis.apply(axes, labels=14 // panels.shape[1] + 1)
     for column in panels.T:  # panels above an empty place need the labels it would have had
         shown = [axes for axes in column if axes.axison]
         if shown:

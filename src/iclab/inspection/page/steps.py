@@ -8,8 +8,6 @@ from jaxtyping import Float
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_TICKS = 5  # labels at most, about
-
 
 class StepAxis:
     """log(1 + step / first), first the smallest step above 0."""
@@ -36,24 +34,28 @@ class StepAxis:
         outer = (2 * places[0] - middle[0], 2 * places[-1] - middle[-1])
         return self.first * np.expm1(np.concatenate([outer[:1], middle, outer[1:]]))
 
-    def ticks(self) -> list[float]:
-        """Round steps, evenly spread on the axis."""
+    def ticks(self, labels: int) -> list[float]:
+        """Round steps, at most so many, none too near the one before."""
         low, high = self.ends
         rounds = [factor * 10.0**power for power in range(16) for factor in (1, 2, 5)]
-        inside = [step for step in rounds if max(low, self.first) <= step <= high]
-        decades = [step for step in inside if str(int(step))[0] == "1"]
-        kept = decades if len(decades) >= 3 else inside
-        kept = kept[:: max(1, -(-len(kept) // _TICKS))] or [high]
-        return [0.0, *kept] if low == 0 else kept
+        inside = [step for step in rounds if max(low, self.first) <= step <= high] or [high]
+        decades = [step for step in inside if f"{step:e}"[0] == "1"]
+        kept = [low] if low == 0 else []
+        apart = float(self.place(np.array(high)) - self.place(np.array(low))) / labels
+        for step in decades if len(decades) >= 3 else inside:
+            if not kept or self.place(np.array(step)) - self.place(np.array(kept[-1])) >= apart:
+                kept.append(step)
+        return kept
 
-    def apply(self, axes: "Axes") -> None:
+    def apply(self, axes: "Axes", *, labels: int) -> None:
         """Give a panel this axis."""
         from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
         low, high = self.ends
+        ticks = self.ticks(labels)
         axes.set_xscale("function", functions=(self._forward, self._back))
-        axes.xaxis.set_major_locator(FixedLocator(self.ticks()))
-        axes.xaxis.set_major_formatter(FixedFormatter([short(step) for step in self.ticks()]))
+        axes.xaxis.set_major_locator(FixedLocator(ticks))
+        axes.xaxis.set_major_formatter(FixedFormatter([short(step) for step in ticks]))
         axes.xaxis.set_minor_locator(NullLocator())
         if high > low:
             axes.set_xlim(low, high)
