@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -113,14 +113,14 @@ def _layout(asked: Inspect) -> Layout | None:
     return layouts.from_config(json_file(file, file.parent))
 
 
-def _samples(asked: Inspect, surveys: dict[str, Survey]) -> list[float | None]:
+def _samples(asked: Inspect, surveys: dict[str, Survey]) -> Sequence[float | None]:
     """Samples of one step of each run. Raises ValueError where runs on different clocks are to be compared."""
     given = asked.samples_per_step
     require(
         len(given) in (0, len(surveys)) and all(0 < one < float("inf") for one in given),
         f"--samples-per-step must be one positive number for each of {len(surveys)} runs; got {given}.",
     )
-    samples = list(given) or [one.samples_per_step for one in surveys.values()]
+    samples = given or tuple(one.samples_per_step for one in surveys.values())
     if len(surveys) > 1 and not asked.force:
         require(
             None in samples or samples[0] == samples[-1],
