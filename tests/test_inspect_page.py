@@ -43,11 +43,11 @@ def dynamics(steps, tracks, **fields):
     return SpectralDynamics(np.asarray(steps), tuple(f"step{s}" for s in steps), tuple(tracks), integrity, **fields)
 
 
-def small(names=("wte",), *, measures=("effective_rank", "stable_rank", "overlap_with_final"), **fields):
+def small(names=(), *, roles=("QK",), measures=("effective_rank", "stable_rank", "overlap_with_final"), **fields):
     rng, steps = np.random.default_rng(0), [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
     tracks = [
         track(rng, steps, layer, head, role=role, measures=measures)
-        for role in ("QK", "OV") for layer in (0, 1) for head in (0, 1)
+        for role in roles for layer in (0, 1) for head in (0, 1)
     ]  # fmt: skip
     tracks += [track(rng, steps, None, None, role="embed", matrix=name, measures=measures) for name in names]
     return dynamics(steps, tracks, **fields)
@@ -126,7 +126,7 @@ def test_nothing_on_the_page_comes_from_outside(hostile):
 
 
 def test_the_numbers_of_the_page_are_medians_over_heads():
-    seen = small()
+    seen = small(["wte"], roles=("QK", "OV"))
     html = page({"this": seen})
     text = re.search(r'<script type="application/json" id="medians">(.*?)</script>', html, re.S)[1]
     numbers = json.loads(text)
@@ -231,3 +231,27 @@ def test_what_does_not_fit_is_left_out_and_named(monkeypatch):
     assert "<figure>" not in html
     assert "Figures left out to keep this page below 20 MB (" in html
     assert "Query-key circuits against step" in html
+
+
+def test_the_command_writes_the_page_beside_its_tables(tmp_path, capsys):
+    from safetensors.numpy import save_file
+
+    from iclab.cli import main
+
+    rng, series, out = np.random.default_rng(0), tmp_path / "run", tmp_path / "out"
+    for step in (1, 2, 3):
+        (series / f"step{step}").mkdir(parents=True)
+        state = {f"h.0.{role}": rng.standard_normal((8, 8)) for role in "qkvo"}
+        save_file(state | {HOSTILE[0]: np.ones((3, 3))}, series / f"step{step}" / "model.safetensors")
+    rules = "".join(
+        f"[[tensor]]\nmatch = 'h\\.(?P<layer>\\d+)\\.{role}'\nrole = '{role}'\noutput_axis = 0\n" for role in "qkvo"
+    )
+    (tmp_path / "map.toml").write_text("heads = 2\n" + rules)
+    asked = ["inspect", str(series), "--map", str(tmp_path / "map.toml"), "--out", str(out)]
+    assert main(asked) == 0
+    html = (out / "index.html").read_text(encoding="utf-8")
+    assert "<figure>" in html
+    assert "img" not in Seen(html).tags
+    assert HOSTILE[0] in Seen(html).text
+    assert str(tmp_path) not in html
+    assert "index.html" in capsys.readouterr().out

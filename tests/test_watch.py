@@ -3,6 +3,8 @@
 import csv
 import io
 import itertools
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 
@@ -64,12 +66,12 @@ def test_ranks_are_those_of_the_measures_of_the_product():
     rows = watched(weights, [0])
     head = slice(SIZE, 2 * SIZE)
     product = weights["h.1.q"][head].T @ weights["h.1.k"][head]
-    where = {"step": 0, "layer": 1, "head": 1, "matrix": "query_key"}
+    where = {"step": 0, "layer": 1, "head": 1, "matrix": "QK"}
     values = np.linalg.svd(product, compute_uv=False)[:SIZE]
     assert_allclose(value(rows, measure="effective_rank", **where), measures.effective_rank(values))
     assert_allclose(value(rows, measure="stable_rank", **where), np.sum(values**2) / values[0] ** 2)
     assert value(rows, measure="numerical_rank", **where) == SIZE
-    norms = {row.norm for row in rows if (row.layer, row.head, row.matrix) == (1, 1, "query_key")}
+    norms = {row.norm for row in rows if (row.layer, row.head, row.matrix) == (1, 1, "QK")}
     assert_allclose(list(norms), np.linalg.norm(product))
 
 
@@ -86,11 +88,13 @@ def test_consecutive_overlaps_compare_with_the_state_measured_before():
         contents = checkpoints.of_states([{name: array.copy() for name, array in again.items()}])[0].open()
         plans.append(layouts.planned(contents, layouts.from_mapping(MAPPING)))
     before, now = (circuits.output_value([plan.attention("", 0)], 0, 1) for plan in plans[1:])
-    found = value(rows, step=2, layer=0, head=1, matrix="output_value", measure="consecutive_overlap_right")
+    found = value(rows, step=2, layer=0, head=1, matrix="OV", measure="overlap_with_previous")
     assert_allclose(found, measures.subspace_overlap(before, now, k=2, side="right"), rtol=1e-12)
-    same = value(rows, step=2, layer=0, head=1, matrix="query_key", measure="consecutive_overlap_left")
+    same = value(rows, step=2, layer=0, head=1, matrix="QK", measure="overlap_with_previous")
     assert_allclose(same, 1.0, rtol=1e-12)
-    assert not any(row.step == 0 and row.measure.startswith("consecutive") for row in rows)
+    assert {row.reason for row in rows if row.step == 0 and row.measure == "overlap_with_previous"} == {
+        "no state before it"
+    }
 
 
 def test_weights_that_are_not_finite_get_a_status_and_do_not_stop_the_others():
@@ -98,13 +102,13 @@ def test_weights_that_are_not_finite_get_a_status_and_do_not_stop_the_others():
     weights["h.0.q"][0, 0] = np.nan
     weights["h.1.o"][:] = 0.0
     rows = watched(weights, [0])
-    broken = [row for row in rows if (row.layer, row.head, row.matrix) == (0, 0, "query_key")]
+    broken = [row for row in rows if (row.layer, row.head, row.matrix) == (0, 0, "QK")]
     assert [row.status for row in broken] == ["nonfinite"]
     assert "1 NaN or infinite" in broken[0].reason
-    zero = [row for row in rows if (row.layer, row.head, row.matrix) == (1, 0, "output_value")]
+    zero = [row for row in rows if (row.layer, row.head, row.matrix) == (1, 0, "OV")]
     assert {row.status for row in zero if row.measure == "stable_rank"} == {"degenerate"}
     assert all(np.isfinite(row.value) for row in rows if row.status == "ok")
-    assert {row.status for row in rows if (row.layer, row.head) == (0, 1)} == {"ok"}
+    assert {row.status for row in rows if (row.layer, row.head) == (0, 1) and "overlap" not in row.measure} == {"ok"}
 
 
 def test_tensors_that_change_their_shape_in_training_get_a_reason():
@@ -202,6 +206,20 @@ def test_what_cannot_be_watched_is_refused_before_training(arguments, message):
         iclab.watch(**arguments)
 
 
+def test_arrays_are_watched_where_no_framework_is_installed():
+    program = """
+import sys
+for name in ("torch", "transformers", "jax"):
+    sys.modules[name] = None
+import numpy as np
+import iclab
+watcher = iclab.watch({"w": np.eye(3)}, mapping={"heads": 1, "tensor": [{"match": "w", "role": "mlp_in"}]})
+watcher(0)
+assert [round(row.value, 9) for row in watcher.rows if row.measure == "stable_rank"] == [3.0]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_a_file_is_no_folder_for_spectra(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="out must be a folder"):
@@ -229,8 +247,8 @@ def test_a_trainer_of_transformers_is_watched_from_start_to_end(tmp_path):
     rows = rows_of(tmp_path / "spectra")
     steps = sorted({int(row["step"]) for row in rows})
     assert (steps[0], steps[-1]) == (0, 3)
-    assert {row["matrix"] for row in rows} >= {"query_key", "output_value", "transformer.wte.weight"}
-    assert any(row["measure"] == "consecutive_overlap_right" for row in rows)
+    assert {row["matrix"] for row in rows} >= {"QK", "OV", "transformer.wte.weight"}
+    assert any(row["measure"] == "overlap_with_previous" for row in rows)
 
 
 @pytest.mark.slow

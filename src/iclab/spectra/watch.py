@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from iclab.files import written_whole
 from iclab.numerics import require, whole_number
 from iclab.spectra import checkpoints
+from iclab.spectra.dynamics import Row
 from iclab.spectra.layouts import Layout, from_config, from_mapping, planned
-from iclab.spectra.snapshots import Place, Row, Snapshot, snapshot, table
+from iclab.spectra.readings import Remembered
+from iclab.spectra.snapshots import failure, snapshot, table, wanted
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
@@ -52,7 +54,7 @@ def watch(
         folder is None or folder.is_dir() or not folder.exists(),
         "out must be a folder for one file a step; got a file. Give another name.",
     )
-    source = model.state_dict if hasattr(model, "state_dict") else model
+    source: Any = model.state_dict if hasattr(model, "state_dict") else model
     require(
         isinstance(source, Mapping) or callable(source),
         f"model must have a state_dict, or be a mapping or a function; got {type(model).__name__}.",
@@ -100,8 +102,8 @@ class Watch:
     """A watcher of one run; made by `watch`."""
 
     def __init__(self, source: Source, layout: Layout, out: Path | None, k: int, pace: Pace) -> None:
-        self._source, self._layout, self._out, self._k, self._pace = source, layout, out, k, pace
-        self._before: Snapshot | None = None
+        self._source, self._layout, self._out, self._pace = source, layout, out, pace
+        self._wanted, self._before = wanted(k), Remembered(learning=False)
         self._seen: int | None = None
         self.rows: list[Row] = []
 
@@ -145,14 +147,15 @@ class Watch:
     def _measure(self, step: int) -> None:
         with self._pace:
             again = self._seen is None or step < self._seen
-            before = None if again else self._before
+            if again:
+                self._before = Remembered(learning=False)
             try:
-                found = snapshot(planned(self._contents(step), self._layout), step, k=self._k, before=before)
+                found = snapshot(planned(self._contents(step), self._layout), step, self._wanted, self._before)
             except ValueError as error:  # the tensors have changed their shapes or names
-                found = Snapshot((Row.skipped(step, Place(), str(error)),), {})
-            self._before, self._seen = found, step
+                found = failure(step, str(error))
+            self._seen = step
             if self._out is None:
-                self.rows += found.rows
+                self.rows += found
             else:
                 self._write(self._out, step, found, again)
 
@@ -160,19 +163,19 @@ class Watch:
         state = self._source if isinstance(self._source, Mapping) else self._source()
         return checkpoints.of_states([state], [step])[0].open()
 
-    def _write(self, folder: Path, step: int, found: Snapshot, again: bool) -> None:
+    def _write(self, folder: Path, step: int, found: list[Row], again: bool) -> None:
         try:
             for old in folder.glob("step-*.csv") if again else ():
                 if old.stem > f"step-{step:012d}":
                     old.replace(old.with_suffix(".csv.superseded"))
             with written_whole(folder / f"step-{step:012d}.csv") as file:
-                file.write_text(table(found.rows), encoding="utf-8")
+                file.write_text(table(found), encoding="utf-8")
         except OSError as error:
             warnings.warn(f"the spectra of step {step} could not be written: {error.strerror}", stacklevel=4)
 
 
 def _config_of(model: Any) -> Mapping[str, Any]:
-    said = getattr(model, "config", None)
+    said: Any = getattr(model, "config", None)
     require(
         hasattr(said, "to_dict"),
         "the family of the model must be known; it has no config that says so. Give config= or mapping=.",
