@@ -162,7 +162,7 @@ class _Passes:
     def _readings(self, plan: Plan, place: Place, remembered: Remembered) -> Iterator[Reading]:
         wanted = self.survey.wanted
         if place in plan.layers:
-            yield from of_heads(plan.attention(*place), *place, wanted, remembered)
+            yield from of_heads(plan.attention(*place), place[0], place[1], wanted, remembered)
         for matrix in plan.matrices:
             embedding = matrix.role in ("embed", "unembed")
             if (matrix.tower, matrix.layer) == place and not (embedding and self.survey.chosen):
