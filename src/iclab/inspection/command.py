@@ -67,6 +67,8 @@ class Inspect:
 
 def inspect(asked: Inspect) -> int:
     """Observe, write, print. Returns the exit code."""
+    if asked.parquet:
+        tables.require_parquet()
     joinable = None if asked.behavior is None else behavior.read(asked.behavior)
     paths = {"this": asked.path} | ({} if asked.against is None else {"against": asked.against})
     surveys = {name: _surveyed(path, asked) for name, path in paths.items()}

@@ -63,15 +63,22 @@ def write_csv(path: Path, runs: Runs) -> None:
             )
 
 
-def write_parquet(path: Path, runs: Runs) -> None:
-    """The table, in typed columns. Raises ImportError, which says what to install, without pyarrow."""
+def require_parquet() -> None:
+    """Raise ImportError, which says what to install, where parquet cannot be written."""
     try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        import pyarrow.parquet  # noqa: F401
     except ImportError:
         raise ImportError(
             "--parquet needs pyarrow; it is not installed. Install iclab[parquet], or take --csv."
         ) from None
+
+
+def write_parquet(path: Path, runs: Runs) -> None:
+    """The table, in typed columns. Raises ImportError, which says what to install, without pyarrow."""
+    require_parquet()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     whole, text = ("step", "layer", "head"), ("run", "tower", "matrix", "measure", "status", "reason")
     kinds = [
         (name, pa.int64() if name in whole else pa.string() if name in text else pa.float64())
