@@ -32,7 +32,6 @@ def peak(folder: Path, measures: str = "ranks") -> float:
     assert done.returncode == 0, done.stderr
     more, measured = map(int, done.stdout.split())
     assert measured > 0
-    print("PEAK MiB", more / 1024)
     return 1024.0 * more
 
 

@@ -44,8 +44,8 @@ class Inspect:
     config: Path | None = None  # config.json of the model; default: the one beside the weights
     map: Path | None = None  # TOML file that gives the tensors of a model of one's own their roles
     every: int = 1  # one checkpoint in so many, and the last
-    layers: tuple[int, ...] | None = None  # layers to look at; default: all, and the embeddings
-    heads: tuple[int, ...] | None = None  # query heads to look at; default: all
+    layers: tuple[int, ...] = ()  # layers to look at; default: all, and the embeddings
+    heads: tuple[int, ...] = ()  # query heads to look at; default: all
     measures: tuple[str, ...] = ("ranks", "overlaps")  # names, or the groups ranks, overlaps, distances
     leading: int = 4  # directions whose overlap is taken
     against: Path | None = None  # a second run, measured alike
@@ -95,7 +95,7 @@ def inspect(asked: Inspect) -> int:
 def _surveyed(path: Path, asked: Inspect) -> Survey:
     series = checkpoints.read(path, every=asked.every, allow_partial=asked.allow_partial)
     return survey(
-        series, _layout(asked), layers=asked.layers, heads=asked.heads, measures=asked.measures,
+        series, _layout(asked), layers=asked.layers or None, heads=asked.heads or None, measures=asked.measures,
         leading=asked.leading, fold=asked.fold, max_elements=asked.max_elements,
     )  # fmt: skip
 
