@@ -111,8 +111,7 @@ class _Passes:
         self._keep(index, checkpoint, opened)
         if not self.survey.wanted.of_subspaces:
             for place in self.survey.places:
-                for reading in self._readings(plan, place, Remembered()):
-                    self.recorder.add(index, reading)
+                self._of_layer(index, plan, place, Remembered(learning=False))
         self._tick()
 
     def _keep(self, index: int, checkpoint: Checkpoint, opened: Contents) -> None:
@@ -125,15 +124,15 @@ class _Passes:
         """The readings of one layer at all checkpoints, the final one first to be compared with."""
         remembered = Remembered()
         for index in [*list(self.forms)[-1:], *self.forms]:
-            self._of_layer(index, place, remembered)
+            self._of_layer(index, None, place, remembered)
             if not remembered.learning:
                 self._tick()
             remembered.learning = False
 
-    def _of_layer(self, index: int, place: Place, remembered: Remembered) -> None:
+    def _of_layer(self, index: int, plan: Plan | None, place: Place, remembered: Remembered) -> None:
+        """The readings of one layer of a checkpoint; without its plan it is opened anew."""
         try:
-            readings = self._readings(self._bound(index, place), place, remembered)
-            for reading in readings:
+            for reading in self._readings(plan or self._bound(index, place), place, remembered):
                 if not remembered.learning:
                     self.recorder.add(index, reading)
         except (ValueError, OSError) as error:  # its files were changed since the first pass
