@@ -176,6 +176,17 @@ def test_two_runs_on_different_clocks_are_not_compared_unless_forced(
     assert inspect(*words, "--samples-per-step", 5, 5) == 0
 
 
+def test_behavior_is_that_of_the_first_of_two_runs(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    other = written(tmp_path / "other", states()[:9])
+    (tmp_path / "skill.csv").write_text("step,skill\n" + "".join(f"{10 * k},{int(k > 4)}\n" for k in range(10)))
+    words = (run, "--against", other, "--out", tmp_path / "out", "--behavior", tmp_path / "skill.csv")
+    assert inspect(*words) == 0
+    said = capsys.readouterr()
+    assert "run: against" in said.out
+    assert "samples per step are not known of both runs" in said.err
+    assert results(tmp_path / "out")["behavior"]["columns"]["skill"] == [0.0] * 5 + [1.0] * 5
+
+
 def test_contents_are_remembered_until_a_file_changes(run: Path, tmp_path: Path) -> None:
     assert inspect(run, "--out", tmp_path / "out") == 0
     pages = {page: page.stat().st_mtime_ns for page in (tmp_path / "out" / "contents").rglob("*.json")}

@@ -33,14 +33,11 @@ def document(
     return said
 
 
-def coincidences(shift: Shift, joined: Joined | None, steps: np.ndarray) -> list[tuple[str, float]]:
+def coincidences(shift: Shift, changes: Mapping[str, Change], steps: np.ndarray) -> list[tuple[str, float]]:
     """The columns of behavior that change at the same checkpoint or the next to it, and where they do."""
     places = {step: index for index, step in enumerate(steps.tolist())}
-    found = []
-    for name, one in behavior_changes(joined, steps).items():
-        if one.called and abs(places[int(one.step)] - places[int(shift.change.step)]) <= 1:
-            found.append((name, one.step))
-    return found
+    called = {name: one.step for name, one in changes.items() if one.called}
+    return [(name, step) for name, step in called.items() if abs(places[step] - places[shift.change.step]) <= 1]
 
 
 def behavior_changes(joined: Joined | None, steps: np.ndarray) -> dict[str, Change]:
