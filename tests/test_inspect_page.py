@@ -18,7 +18,7 @@ from iclab.spectra.integrity import Finding, Integrity
 from iclab.spectra.readings import OVERLAPS, RANKS
 from iclab.spectra.tensors import Skipped
 
-HOSTILE = ["<img src=x onerror=alert(1)>", "=cmd()", "a[/b]c", "$\\frac{1$", "\x1b]0;x\x07", "</script><b>", "_x"]
+HOSTILE = ["$\\frac{1$", "<img src=x onerror=alert(1)>", "\x1b]0;x\x07", "=cmd()", "a[/b]c", "</script><b>"]
 
 
 def track(rng, steps, layer=0, head=0, *, role="QK", matrix=None, tower="", leading=16, measures=RANKS + OVERLAPS):
@@ -82,8 +82,9 @@ def hostile():
     """The page of two runs in which every name is hostile."""
     seen, rng = small(HOSTILE), np.random.default_rng(0)
     whose = track(rng, seen.steps, None, None, matrix=" ".join(HOSTILE))
-    extra = [track(rng, seen.steps, 0, 0, tower=name, measures=("effective_rank",)) for name in HOSTILE]
-    extra += [track(rng, seen.steps, 0, None, role=name, matrix=name, measures=("stable_rank",)) for name in HOSTILE]
+    every = " ".join(HOSTILE)
+    extra = [track(rng, seen.steps, 0, 0, tower=every, measures=("effective_rank",))]
+    extra += [track(rng, seen.steps, 0, None, role=every, matrix=every, measures=("stable_rank",))]
     values, found = shifting(seen)
     first = replace(
         seen,
@@ -93,10 +94,10 @@ def hostile():
         notes=tuple(HOSTILE),
         changes=(Shift(whose, "effective_rank", found),),
         tested=10,
-        family=HOSTILE[0],
+        family=HOSTILE[1],
     )
     joined = Joined(dict.fromkeys(HOSTILE, values), (7,), (1,))
-    return page({HOSTILE[0]: first, HOSTILE[5]: seen}, joined)
+    return page({every: first, HOSTILE[5]: small()}, joined)
 
 
 def test_hostile_names_are_text_on_the_page_and_in_its_figures(hostile):
@@ -242,7 +243,7 @@ def test_the_command_writes_the_page_beside_its_tables(tmp_path, capsys):
     for step in (1, 2, 3):
         (series / f"step{step}").mkdir(parents=True)
         state = {f"h.0.{role}": rng.standard_normal((8, 8)) for role in "qkvo"}
-        save_file(state | {HOSTILE[0]: np.ones((3, 3))}, series / f"step{step}" / "model.safetensors")
+        save_file(state | {HOSTILE[1]: np.ones((3, 3))}, series / f"step{step}" / "model.safetensors")
     rules = "".join(
         f"[[tensor]]\nmatch = 'h\\.(?P<layer>\\d+)\\.{role}'\nrole = '{role}'\noutput_axis = 0\n" for role in "qkvo"
     )
@@ -252,6 +253,6 @@ def test_the_command_writes_the_page_beside_its_tables(tmp_path, capsys):
     html = (out / "index.html").read_text(encoding="utf-8")
     assert "<figure>" in html
     assert "img" not in Seen(html).tags
-    assert HOSTILE[0] in Seen(html).text
+    assert HOSTILE[1] in Seen(html).text
     assert str(tmp_path) not in html
     assert "index.html" in capsys.readouterr().out

@@ -46,8 +46,8 @@ class Inspect:
     config: Path | None = None  # config.json of the model; default: the one beside the weights
     map: Path | None = None  # TOML file that gives the tensors of a model of one's own their roles
     every: int = 1  # one checkpoint in so many, and the last
-    layers: tuple[int, ...] | None = None  # layers to look at; default: all, and the embeddings
-    heads: tuple[int, ...] | None = None  # query heads to look at; default: all
+    layers: tuple[int, ...] = ()  # layers to look at; default: all, and the embeddings
+    heads: tuple[int, ...] = ()  # query heads to look at; default: all
     measures: tuple[str, ...] = ("ranks", "overlaps")  # names, or the groups ranks, overlaps, distances
     leading: int = 4  # directions whose overlap is taken
     against: Path | None = None  # a second run, measured alike
@@ -70,6 +70,8 @@ class Inspect:
 
 def inspect(asked: Inspect) -> int:
     """Observe, write, print. Returns the exit code."""
+    if asked.parquet:
+        tables.require_parquet()
     joinable = None if asked.behavior is None else behavior.read(asked.behavior)
     paths = {"this": asked.path} | ({} if asked.against is None else {"against": asked.against})
     surveys = {name: _surveyed(path, asked) for name, path in paths.items()}
@@ -96,7 +98,7 @@ def inspect(asked: Inspect) -> int:
 def _surveyed(path: Path, asked: Inspect) -> Survey:
     series = checkpoints.read(path, every=asked.every, allow_partial=asked.allow_partial)
     return survey(
-        series, _layout(asked), layers=asked.layers, heads=asked.heads, measures=asked.measures,
+        series, _layout(asked), layers=asked.layers or None, heads=asked.heads or None, measures=asked.measures,
         leading=asked.leading, fold=asked.fold, max_elements=asked.max_elements,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""All of an observation but its table, as plain values for JSON."""
+"""All of an observation but its table and its fans, as plain values for JSON."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -9,7 +9,7 @@ import numpy as np
 
 from iclab import __version__
 from iclab.inspection.behavior import Joined
-from iclab.inspection.tables import Runs, defined
+from iclab.inspection.tables import Runs, defined, plain, whose
 from iclab.spectra.changes import Change, change
 from iclab.spectra.dynamics import Shift, SpectralDynamics
 from iclab.spectra.survey import Survey
@@ -20,7 +20,7 @@ SCHEMA = 1
 def document(
     runs: Runs, surveys: Mapping[str, Survey], joined: Joined | None, *, paths: Mapping[str, Path] | None = None
 ) -> dict[str, Any]:
-    """Integrity, what was skipped, changes, fans and behavior; `paths` only where they are asked for."""
+    """Integrity, what was skipped, changes and behavior; `paths` only where they are asked for."""
     first = next(iter(runs.values()))
     said = {
         "schema": SCHEMA,
@@ -33,14 +33,11 @@ def document(
     return said
 
 
-def coincidences(shift: Shift, joined: Joined | None, steps: np.ndarray) -> list[tuple[str, float]]:
+def coincidences(shift: Shift, changes: Mapping[str, Change], steps: np.ndarray) -> list[tuple[str, float]]:
     """The columns of behavior that change at the same checkpoint or the next to it, and where they do."""
     places = {step: index for index, step in enumerate(steps.tolist())}
-    found = []
-    for name, one in behavior_changes(joined, steps).items():
-        if one.called and abs(places[int(one.step)] - places[int(shift.change.step)]) <= 1:
-            found.append((name, one.step))
-    return found
+    called = {name: one.step for name, one in changes.items() if one.called}
+    return [(name, step) for name, step in called.items() if abs(places[step] - places[shift.change.step]) <= 1]
 
 
 def behavior_changes(joined: Joined | None, steps: np.ndarray) -> dict[str, Change]:
@@ -66,32 +63,19 @@ def _run(dynamics: SpectralDynamics, survey: Survey) -> dict[str, Any]:
         "changes": [_shift(shift) for shift in dynamics.changes],
         "curves_tested": dynamics.tested,
         "uncertainty": dynamics.uncertainty,
-        "fans": [
-            {**_whose(track), "role": track.role, "shape": list(track.shape), "stored": track.stored,
-             "notes": list(track.notes), "singular_values": [_plain(row) for row in track.leading]}
-            for track in dynamics.tracks
-        ],
-    }  # fmt: skip
+    }
 
 
 def _shift(shift: Shift) -> dict[str, Any]:
     found = {key: defined(value) for key, value in asdict(shift.change).items() if key not in ("called", "reason")}
-    return {**_whose(shift.track), "measure": shift.measure, **found}
-
-
-def _whose(track: Any) -> dict[str, Any]:
-    return {"tower": track.tower, "layer": track.layer, "head": track.head, "matrix": track.matrix}
+    return {**whose(shift.track), "measure": shift.measure, **found}
 
 
 def _behavior(joined: Joined, dynamics: SpectralDynamics) -> dict[str, Any]:
     changes = behavior_changes(joined, dynamics.steps)
     return {
-        "columns": {name: _plain(values) for name, values in joined.columns.items()},
+        "columns": {name: plain(values) for name, values in joined.columns.items()},
         "changes": {name: defined(one.step) for name, one in changes.items() if one.called},
         "steps_without_checkpoint": list(joined.unmatched),
         "checkpoints_without_row": list(joined.absent),
     }
-
-
-def _plain(values: np.ndarray) -> list[float | None]:
-    return [defined(value) for value in values.tolist()]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from iclab.inspection.behavior import Joined
-from iclab.inspection.document import coincidences
+from iclab.inspection.document import behavior_changes, coincidences
 from iclab.inspection.tables import Runs
 from iclab.spectra.dynamics import Curve, SpectralDynamics, Track
 from iclab.spectra.names import terminal
@@ -17,13 +17,13 @@ _HEADLINES = ("effective_rank", "stable_rank", "overlap_with_final", "distance_t
 
 
 def print_summary(runs: Runs, joined: Joined | None) -> None:
-    """All of it for each run."""
-    for name, dynamics in runs.items():
+    """All of it for each run; behavior is that of the first."""
+    for number, (name, dynamics) in enumerate(runs.items()):
         if len(runs) > 1:
             print(f"\nrun: {name}")
         _integrity(dynamics)
         _measures(dynamics)
-        _changes(dynamics, joined)
+        _changes(dynamics, joined if number == 0 else None)
         _list("left out", ((one.name, one.reason) for one in dynamics.skipped), ("tensor or file", "reason"))
         for note in dynamics.notes:
             print(f"note: {terminal(note)}")
@@ -74,9 +74,9 @@ def _median(values: Iterable[float]) -> str:
 def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> None:
     if not dynamics.tested:
         return
-    lines = []
+    lines, skills = [], behavior_changes(joined, dynamics.steps)
     for shift in sorted(dynamics.changes, key=lambda one: -one.change.statistic / one.change.threshold):
-        beside = ", ".join(f"{name} at {step:g}" for name, step in coincidences(shift, joined, dynamics.steps))
+        beside = ", ".join(f"{name} at {step:g}" for name, step in coincidences(shift, skills, dynamics.steps))
         track = shift.track
         lines.append(
             (

@@ -8,8 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+from jaxtyping import Float
+
 from iclab.files import written_whole
-from iclab.spectra.dynamics import Row, SpectralDynamics
+from iclab.spectra.dynamics import Row, SpectralDynamics, Track
 from iclab.spectra.names import csv_cell
 
 Runs = Mapping[str, SpectralDynamics]
@@ -36,20 +39,48 @@ def defined(value: Any) -> Any:
 
 
 def write_json(path: Path, document: Mapping[str, Any], runs: Runs) -> None:
-    """The document with the table as its last entry, written row by row."""
+    """The document with fans and table as its last entries, written line by line."""
     with written_whole(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
         stream_json(file, document, runs)
 
 
 def stream_json(file: IO[str], document: Mapping[str, Any], runs: Runs) -> None:
-    """The document and the table to an open file."""
+    """The document, the fans and the table to an open file."""
     names = columns(runs)
     file.write(json.dumps(document, allow_nan=False)[:-1])
-    file.write(', "table": [')
-    for number, row in enumerate(rows(runs)):
+    _stream(file, "fans", _fans(runs))
+    _stream(file, "table", (dict(zip(names, row, strict=True)) for row in rows(runs)))
+    file.write("}\n")
+
+
+def whose(track: Track) -> dict[str, Any]:
+    """Which matrix a track is of."""
+    return {"tower": track.tower, "layer": track.layer, "head": track.head, "matrix": track.matrix}
+
+
+def plain(values: Float[np.ndarray, "n"]) -> list[float | None]:
+    """Numbers, undefined ones as None."""
+    return [defined(value) for value in values.tolist()]
+
+
+def _fans(runs: Runs) -> Iterator[dict[str, Any]]:
+    """The leading singular values of each matrix at each step."""
+    for name, dynamics in runs.items():
+        for track in dynamics.tracks:
+            yield {
+                **({"run": name} if len(runs) > 1 else {}), **whose(track), "role": track.role,
+                "shape": list(track.shape), "stored": track.stored, "notes": list(track.notes),
+                "singular_values": [plain(values) for values in track.leading],
+            }  # fmt: skip
+
+
+def _stream(file: IO[str], name: str, entries: Iterable[Any]) -> None:
+    """One more entry of an open JSON object: a list, line by line."""
+    file.write(f', "{name}": [')
+    for number, entry in enumerate(entries):
         file.write(",\n" if number else "\n")
-        file.write(json.dumps(dict(zip(names, row, strict=True)), allow_nan=False))
-    file.write("]}\n")
+        file.write(json.dumps(entry, allow_nan=False))
+    file.write("]")
 
 
 def write_csv(path: Path, runs: Runs) -> None:
@@ -63,15 +94,22 @@ def write_csv(path: Path, runs: Runs) -> None:
             )
 
 
-def write_parquet(path: Path, runs: Runs) -> None:
-    """The table, in typed columns. Raises ImportError, which says what to install, without pyarrow."""
+def require_parquet() -> None:
+    """Raise ImportError, which says what to install, where parquet cannot be written."""
     try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        import pyarrow.parquet  # noqa: F401
     except ImportError:
         raise ImportError(
             "--parquet needs pyarrow; it is not installed. Install iclab[parquet], or take --csv."
         ) from None
+
+
+def write_parquet(path: Path, runs: Runs) -> None:
+    """The table, in typed columns. Raises ImportError, which says what to install, without pyarrow."""
+    require_parquet()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     whole, text = ("step", "layer", "head"), ("run", "tower", "matrix", "measure", "status", "reason")
     kinds = [
         (name, pa.int64() if name in whole else pa.string() if name in text else pa.float64())

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from iclab.spectra.changes import change
-from iclab.spectra.checkpoints import Checkpoint, Series
+from iclab.spectra.checkpoints import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.ledger import Ledger, contents
 from iclab.spectra.dynamics import Shift, SpectralDynamics, Track
 from iclab.spectra.integrity import Finding, Integrity, Record, examine, record_of
@@ -20,6 +20,7 @@ from iclab.spectra.wanted import LARGEST
 
 Progress = Callable[[int, int], None]
 """Is told how many parts of the work are done, and how many there are."""
+_HEADERS = 20_000  # tensors whose headers are kept from the first pass, about a kilobyte each
 
 
 def observe(
@@ -89,6 +90,7 @@ class _Passes:
         self.notes: list[str] = []
         self.plans: dict[tuple, Plan] = {}  # one for each form that checkpoints have
         self.forms: dict[int, tuple] = {}  # of each checkpoint that could be read
+        self.headers: dict[int, Contents] = {}
         self.done = 0
 
     def first(self, index: int, checkpoint: Checkpoint, ledger: Ledger | None, rehash: bool) -> None:
@@ -104,27 +106,33 @@ class _Passes:
         self.skipped += plan.skipped
         self.notes += [*plan.notes, *(f"{quoted(a)} and {quoted(b)} are one matrix" for a, b in plan.aliases)]
         form = _form(plan)
-        self.forms[index] = next((known for known in self.plans if known == form), form)
+        self.forms[index] = next((one for one in self.plans if one == form), form)
         self.plans.setdefault(form, plan)
+        self._keep(index, checkpoint, opened)
         if not self.survey.wanted.of_subspaces:
             for place in self.survey.places:
-                for reading in self._readings(plan, place, Remembered()):
-                    self.recorder.add(index, reading)
+                self._of_layer(index, plan, place, Remembered(learning=False))
         self._tick()
+
+    def _keep(self, index: int, checkpoint: Checkpoint, opened: Contents) -> None:
+        """Headers of files that map each tensor alone, and so hold no numbers, while they are not too many."""
+        mapped = all(file.suffix == ".safetensors" for file in checkpoint.files)
+        if mapped and sum(len(one.tensors) for one in self.headers.values()) + len(opened.tensors) <= _HEADERS:
+            self.headers[index] = opened
 
     def layer(self, place: Place) -> None:
         """The readings of one layer at all checkpoints, the final one first to be compared with."""
         remembered = Remembered()
         for index in [*list(self.forms)[-1:], *self.forms]:
-            self._of_layer(index, place, remembered)
+            self._of_layer(index, None, place, remembered)
             if not remembered.learning:
                 self._tick()
             remembered.learning = False
 
-    def _of_layer(self, index: int, place: Place, remembered: Remembered) -> None:
+    def _of_layer(self, index: int, plan: Plan | None, place: Place, remembered: Remembered) -> None:
+        """The readings of one layer of a checkpoint; without its plan it is opened anew."""
         try:
-            readings = self._readings(self._bound(index, place), place, remembered)
-            for reading in readings:
+            for reading in self._readings(plan or self._bound(index, place), place, remembered):
                 if not remembered.learning:
                     self.recorder.add(index, reading)
         except (ValueError, OSError) as error:  # its files were changed since the first pass
@@ -146,7 +154,7 @@ class _Passes:
 
     def _bound(self, index: int, place: Place) -> Plan:
         """The plan of one layer of a checkpoint, opened anew, by the plan of another one of its form."""
-        opened = self.survey.series[index].open()
+        opened = self.headers.get(index) or self.survey.series[index].open()
         form = self.plans[self.forms[index]]
         chosen = {place: form.layers[place]} if place in form.layers else {}
         matrices = [one for one in form.matrices if (one.tower, one.layer) == place]
@@ -162,7 +170,7 @@ class _Passes:
     def _readings(self, plan: Plan, place: Place, remembered: Remembered) -> Iterator[Reading]:
         wanted = self.survey.wanted
         if place in plan.layers:
-            yield from of_heads(plan.attention(*place), *place, wanted, remembered)
+            yield from of_heads(plan.attention(*place), place[0], place[1], wanted, remembered)
         for matrix in plan.matrices:
             embedding = matrix.role in ("embed", "unembed")
             if (matrix.tower, matrix.layer) == place and not (embedding and self.survey.chosen):

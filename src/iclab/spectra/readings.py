@@ -1,7 +1,8 @@
 """What is read off one layer of one checkpoint: its circuits head by head, and its whole matrices."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -74,8 +75,14 @@ def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, C
 
 def of_heads(
     weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
-) -> Iterator[Reading]:
+) -> list[Reading]:
     """The circuits of the wanted heads. A head whose numbers are not finite is said to be so and stops nothing."""
+    return _ranked(list(_of_heads(weights, tower, layer, wanted, remembered)), wanted)
+
+
+def _of_heads(
+    weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
+) -> Iterator[Reading]:
     heads = range(len(weights.query)) if wanted.heads is None else [h for h in wanted.heads if h < len(weights.query)]
     known = _together(weights, wanted) if wanted.heads is None else {}
     for head in heads:
@@ -85,8 +92,8 @@ def of_heads(
             try:
                 product = made()
                 whole, rank = known.get((head, name)) or (spectrum(product), None)
-                if rank is None and "numerical_rank" in wanted.measures:
-                    rank = numerical_rank(product)
+                wants = "numerical_rank" in wanted.measures and rotated is None  # that of QK bounds the averaged one
+                rank = None if not wants else rank if rank is not None else numerical_rank(product)
                 shape = _circuit_shape(weights, name)
                 yield _reading(key, name, product, shape, whole, rank, wanted, remembered, rotated)
             except (ValueError, np.linalg.LinAlgError) as error:
@@ -145,8 +152,7 @@ def _reading(
     remembered: Remembered,
     rotated: int | None,
 ) -> Reading:
-    measures = _ranks(whole.values, rank, wanted)
-    width = np.nan
+    measures, width = {} if rank is None else {"numerical_rank": float(rank)}, np.nan
     if wanted.of_subspaces:
         found, width = _compared(key, x, None, wanted, remembered)
         measures |= found
@@ -155,6 +161,20 @@ def _reading(
         key, role, shape, stored, measures, whole.values, whole.frobenius, width,
         *_fared(whole.frobenius), notes=x.notes, rotated=rotated,
     )  # fmt: skip
+
+
+def _ranked(readings: list[Reading], wanted: Wanted) -> list[Reading]:
+    """Readings of the heads of one layer with their ranks, all of one length at once."""
+    alike: dict[int, list[int]] = defaultdict(list)
+    for place, reading in enumerate(readings):
+        alike[len(reading.leading)].append(place)
+    alike.pop(0, None)
+    for places in alike.values():
+        table = rank_measures(np.stack([readings[place].leading for place in places]))
+        for row, place in enumerate(places):
+            ranks = {name: float(values[row]) for name, values in table.items() if name in wanted.measures}
+            readings[place] = replace(readings[place], measures=ranks | dict(readings[place].measures))
+    return readings
 
 
 def _matrix_reading(key: Key, role: str, array: Array, wanted: Wanted, remembered: Remembered) -> Reading:

@@ -77,7 +77,8 @@ class _Slot:
         last = self.last
         curves = {name: self._curve(name, wanted) for name in wanted.measures if name in self.values}
         if not curves:  # nothing was measured: one line says so
-            curves = {wanted.measures[0]: Curve(np.full(len(self.norm), np.nan), np.nan, np.nan)}
+            nothing = np.full(len(self.norm), np.nan)
+            curves = {wanted.measures[0]: Curve(nothing, np.nan, np.nan, "; ".join(last.notes) or "not measured")}
         return Track(
             key.tower, key.layer, key.head, key.matrix, last.role, last.shape, last.stored, curves, self.norm,
             self.gap, self.leading, tuple(self.status), tuple(self.reason), last.notes,
