@@ -49,15 +49,10 @@ def watch(
     Raises ValueError, before training, where the model's tensors cannot be told.
     """
     require(0 < share < 1, f"share must be above 0 and below 1; got {share!r}.")
-    folder = None if out is None else Path(out)
+    source, folder = _source(model), None if out is None else Path(out)
     require(
         folder is None or folder.is_dir() or not folder.exists(),
         "out must be a folder for one file a step; got a file. Give another name.",
-    )
-    source: Any = model.state_dict if hasattr(model, "state_dict") else model
-    require(
-        isinstance(source, Mapping) or callable(source),
-        f"model must have a state_dict, or be a mapping or a function; got {type(model).__name__}.",
     )
     if mapping is not None:
         layout = from_mapping(mapping)
@@ -172,6 +167,14 @@ class Watch:
                 file.write_text(table(found), encoding="utf-8")
         except OSError as error:
             warnings.warn(f"the spectra of step {step} could not be written: {error.strerror}", stacklevel=4)
+
+
+def _source(model: Any) -> Source:
+    require(
+        hasattr(model, "state_dict") or isinstance(model, Mapping) or callable(model),
+        f"model must have a state_dict, or be a mapping or a function; got {type(model).__name__}.",
+    )
+    return model.state_dict if hasattr(model, "state_dict") else model
 
 
 def _config_of(model: Any) -> Mapping[str, Any]:

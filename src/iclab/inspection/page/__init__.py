@@ -9,7 +9,7 @@ import numpy as np
 
 from iclab import __version__
 from iclab.inspection.behavior import Joined
-from iclab.inspection.document import coincidences
+from iclab.inspection.document import behavior_changes, coincidences
 from iclab.inspection.page import charts
 from iclab.inspection.page.groups import Group, groups, same, thinned
 from iclab.inspection.page.steps import StepAxis, short
@@ -150,10 +150,12 @@ def _integrity(dynamics: SpectralDynamics) -> Table:
 
 
 def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> Table:
-    rows = []
+    rows, beside_it = [], behavior_changes(joined, dynamics.steps)
     for shift in sorted(dynamics.changes, key=lambda one: -one.change.statistic / one.change.threshold):
         track, found = shift.track, shift.change
-        beside = ", ".join(f"{name} at step {step:g}" for name, step in coincidences(shift, joined, dynamics.steps))
+        beside = ", ".join(
+            f"{name} at step {step:g}" for name, step in coincidences(shift, beside_it, dynamics.steps)
+        )
         measure, ratio = shift.measure.replace("_", " "), found.statistic / found.threshold
         shown = (f"{found.step:g}", f"{found.size:+.3g}", f"{ratio:.2f}", beside)
         rows.append((*_where(shift), track.matrix, measure, *shown))
