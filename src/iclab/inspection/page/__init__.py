@@ -124,7 +124,7 @@ def _section(
         draw = partial(charts.fans, group, axis, name=f"{label}-fans")
         fans += room.take(f"{_told(group)}, singular values", _fans_caption(group), draw)
     return Section(
-        name, _facts(dynamics), dynamics.integrity.broken, _integrity(dynamics), curves, maps, fans,
+        _cell(name), _facts(dynamics), dynamics.integrity.broken, _integrity(dynamics), curves, maps, fans,
         _changes(dynamics, joined), _verdict(dynamics), _troubles(dynamics), _skipped(dynamics),
         [_cell(note) for note in list(dict.fromkeys(dynamics.notes))[:_ROWS]],
     )  # fmt: skip
