@@ -170,11 +170,13 @@ class Watch:
 
 
 def _source(model: Any) -> Source:
+    source: Source | None = getattr(model, "state_dict", model)
     require(
-        hasattr(model, "state_dict") or isinstance(model, Mapping) or callable(model),
+        isinstance(source, Mapping) or callable(source),
         f"model must have a state_dict, or be a mapping or a function; got {type(model).__name__}.",
     )
-    return model.state_dict if hasattr(model, "state_dict") else model
+    assert source is not None
+    return source
 
 
 def _config_of(model: Any) -> Mapping[str, Any]:
