@@ -2,17 +2,24 @@
 
 150 checkpoints of 49 float32 matrices, 128 × 128, and a bfloat16 attention layer of the shape of Llama 70B: 64 query
 and 8 key heads of 128, width 8192, with its query-key circuits at offset 0 and averaged. Promise: values at most 1.2
-times and with overlaps at most 2 times scipy, 14 s and 20 s for the series, 1.5 s for the layer.
+times and with overlaps at most 2 times scipy, 14 s and 20 s for the series, 1.5 s for the layer. The series is also
+observed whole, from files: as 49 whole matrices, and as 12 attention layers of 4 heads with an embedding.
 """
+
+import tempfile
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import scipy.linalg
 from measure import least_seconds, seconds
+from safetensors.numpy import save_file
 
-from iclab.spectra import null
+from iclab.spectra import checkpoints, null
 from iclab.spectra.circuits import head_spectra
+from iclab.spectra.layouts import Layout, from_config, from_mapping
 from iclab.spectra.measures import basis, overlap_of, rank_measures
+from iclab.spectra.observe import observe
 from iclab.spectra.spectrum import spectrum
 from iclab.spectra.weights import AttentionWeights, Rotary
 
@@ -64,6 +71,31 @@ def layer() -> AttentionWeights:
     return AttentionWeights(stored(64, 128, 8192), key, value, output, rotary=Rotary(128, "half"))
 
 
+WHOLE = from_mapping({"heads": 1, "tensor": [{"match": r"(?P<layer>\d+)\.w", "role": "mlp_in"}]})
+HEADS = from_config({"model_type": "llama", "num_attention_heads": 4, "hidden_size": WIDTH})
+NAMES = {
+    "whole matrices": [f"{matrix}.w" for matrix in range(MATRICES)],
+    "heads": [f"layers.{layer}.self_attn.{part}_proj.weight" for layer in range(12) for part in "qkvo"]
+    + ["embed_tokens.weight"],
+}
+
+
+def written(names: list[str], folder: Path) -> None:
+    """The series as files, one for each checkpoint."""
+    every = np.stack([series(matrix) for matrix in range(MATRICES)], axis=1)
+    for step, arrays in enumerate(every):
+        save_file(dict(zip(names, arrays, strict=True)), folder / f"step{step}.safetensors")
+
+
+def observing(layout: Layout, kind: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        written(NAMES[kind], Path(folder))
+        for measures in (("ranks",), ("ranks", "overlaps")):
+            read = checkpoints.read(folder)
+            spent = seconds(lambda read=read, measures=measures: observe(read, layout, measures=measures)).cpu
+            print(f"observed from files as {kind}, {' and '.join(measures)}: {spent:.1f} s CPU")
+
+
 if __name__ == "__main__":
     one = series(0)
     null.level(one.shape[1:], "stable_rank")  # drawn once a process
@@ -76,3 +108,5 @@ if __name__ == "__main__":
         print(f"{CHECKPOINTS} checkpoints of {MATRICES} matrices, {name}: {spent:.1f} s CPU")
     weights = layer()
     print(f"one layer of 64 heads: {least_seconds(lambda: list(head_spectra([weights], 0)), repeats=3):.2f} s CPU")
+    observing(WHOLE, "whole matrices")
+    observing(HEADS, "heads")

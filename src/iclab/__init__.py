@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from iclab.attention import MergedAttention, SeparateAttention
     from iclab.problem import Pretraining, Ratios, Regression
+    from iclab.spectra.watch import watch
 
 __version__ = "0.1.0"
 
@@ -18,14 +19,15 @@ _HOME = {
     "Regression": "iclab.problem",
     "MergedAttention": "iclab.attention",
     "SeparateAttention": "iclab.attention",
+    "watch": "iclab.spectra.watch",
 }
 _ROOMS = (
-    "agreement", "attention", "claims", "contract", "conventions", "figures", "outcomes", "planning",
+    "agreement", "attention", "claims", "contract", "conventions", "figures", "inspection", "outcomes", "planning",
     "problem", "readouts", "report", "simulation", "spectra", "stages", "store", "studies", "study", "theory",
     "training_claims",
 )  # fmt: skip
 
-__all__ = ["MergedAttention", "Pretraining", "Ratios", "Regression", "SeparateAttention", "__version__"]
+__all__ = ["MergedAttention", "Pretraining", "Ratios", "Regression", "SeparateAttention", "__version__", "watch"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: `iclab run`, `iclab report`, `iclab studies`, `iclab plan`."""
+"""The command line: `iclab run`, `iclab report`, `iclab studies`, `iclab plan`, `iclab inspect`."""
 
 import json
 import math
@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import tyro
 
 from iclab import __version__
+from iclab.files import written_whole
+from iclab.inspection import Inspect, inspect
 from iclab.plan import Plan, plan
-from iclab.store import Store, written_whole
+from iclab.store import Store
 from iclab.studies import STUDIES
 from iclab.study import Study
 from iclab.terminal import fail, note, parsed, print_table, print_verdicts, progress, writable
@@ -242,11 +244,12 @@ def _summary(study: Study, result: "xr.DataTree", path: Path | None, figure: Pat
 _ABOUT = """In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers.
 
 Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`. Before a run is made, ask
-`iclab plan`."""
+`iclab plan`; after one is trained, `iclab inspect`."""
 
 _COMMANDS: dict[str, tuple[Any, Callable[[Any], int]]] = {
     "run": (Run, lambda chosen: _run(chosen.name, [])),
     "report": (Report, _report),
     "studies": (Studies, _studies),
     "plan": (Plan, lambda chosen: plan([chosen.question])),
+    "inspect": (Inspect, inspect),
 }

@@ -5,18 +5,16 @@ temporary name, synced and renamed, so that it is whole or not there. A digest o
 stands in it: a file that does not match its digest is never trusted.
 """
 
-import contextlib
 import hashlib
-import os
-import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iclab.files import written_whole
 from iclab.study import SCHEMA, Study, case_json, joined
 
 if TYPE_CHECKING:
@@ -93,27 +91,6 @@ def key_of(study: Study, case: Any) -> str:
     """Sixteen hexadecimal digits that name (study, version, whole case)."""
     text = "\n".join([study.name, str(study.version), str(SCHEMA), case_json(case)])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary file that becomes `path` when the block ends well, and nothing when it does not.
-
-    Raises OSError where the folder cannot be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".unfinished-", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)  # a temporary file is its owner's alone
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write(result: "xr.DataTree", path: Path) -> None:

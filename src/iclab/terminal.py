@@ -96,13 +96,14 @@ def progress() -> Any:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A plain table, wrapped to the terminal."""
+    """A plain table, wrapped to the terminal. Cells are shown as they are: no markup is read in them."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(*header, box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     Console().print(table)
 
 

@@ -41,6 +41,22 @@ def level(shape: Shape, measure: Measure) -> tuple[float, float]:
     return float(np.mean(found)), float(np.std(found, ddof=1))
 
 
+def averaged_level(shape: tuple[int, int, int], measure: str, *, rotated: int) -> tuple[float, float]:
+    """Mean and standard deviation of a rank of the offset-averaged circuit of Gaussian m × r queries and r × n keys.
+
+    `rotated` of the r rows of a head are turned in pairs. Otherwise as `level`.
+
+    Raises ValueError for other names and for a number of rotated rows that is odd or above r.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    sizes = _sizes(shape)
+    require(
+        0 <= rotated <= sizes[1] and rotated % 2 == 0, f"rotated must be even, at most {sizes[1]}; got {rotated}."
+    )
+    return _averaged_level(sizes, measure, rotated)
+
+
 def overlap_level(size: int, k: int) -> tuple[float, float]:
     """Mean and standard deviation of the overlap of two random k-dimensional subspaces of a space of `size`.
 
@@ -124,7 +140,18 @@ def _projected_spread(size: int, rank: int, purity: float) -> float:
 def _named_level(sizes: tuple[int, ...], measure: str) -> tuple[float, float]:
     if measure == "numerical_rank":
         return float(min(sizes)), 0.0  # full with probability 1
-    table = ranks.rank_measures(_draws(sizes))
+    return _summary(_draws(sizes), measure)
+
+
+@lru_cache(maxsize=4096)
+def _averaged_level(sizes: tuple[int, ...], measure: str, rotated: int) -> tuple[float, float]:
+    if measure == "numerical_rank":
+        return float(min(sizes)), 0.0
+    return _summary(_averaged_draws(sizes, rotated), measure)
+
+
+def _summary(draws: Float[Array, "draw value"], measure: str) -> tuple[float, float]:
+    table = ranks.rank_measures(draws)
     require(measure in table, f"measure must be one of {', '.join(table)}, numerical_rank; got {measure!r}.")
     return float(np.mean(table[measure])), float(np.std(table[measure], ddof=1))
 
@@ -138,11 +165,41 @@ def _sizes(shape: Shape) -> tuple[int, ...]:
 @lru_cache(maxsize=64)
 def _draws(sizes: tuple[int, ...]) -> Float[Array, "draw value"]:
     """Singular values of random matrices or products whose sizes are given from the smallest."""
-    count = int(np.clip(256 * (128 / sizes[0]) ** 2, 16, 256))
+    count = _count(sizes)
     rng = np.random.default_rng((_STREAM, *sizes))
     values = np.stack([_matrix(rng, *sizes) if len(sizes) == 2 else _product(rng, *sizes) for _ in range(count)])
     values.flags.writeable = False
     return values
+
+
+@lru_cache(maxsize=64)
+def _averaged_draws(sizes: tuple[int, ...], rotated: int) -> Float[Array, "draw value"]:
+    """Singular values of D W_K with DᵀD the mean of a Gaussian Gram of r rows over the phases of its pairs.
+
+    D has the root of half a chi² of 2 m for each of two rows of a pair, and a triangular factor on the others.
+    """
+    many, inner, columns = sizes
+    rng = np.random.default_rng((_STREAM, *sizes, rotated))
+    found = []
+    for _ in range(_count((min(sizes),))):
+        pair = np.repeat(np.sqrt(0.5 * rng.chisquare(2 * many, rotated // 2)), 2)
+        rest = inner - rotated
+        free = _gaussian_core(rng, many, rest)
+        key = _gaussian_core(rng, columns, inner)
+        core = np.concatenate([pair[:, None] * key.T[:rotated], free @ key.T[rotated:]])
+        found.append(np.linalg.svd(core, compute_uv=False))
+    values = np.stack(found)
+    values.flags.writeable = False
+    return values
+
+
+def _count(sizes: tuple[int, ...]) -> int:
+    return int(np.clip(256 * (128 / sizes[0]) ** 2, 16, 256))
+
+
+def _gaussian_core(rng: np.random.Generator, rows: int, columns: int) -> Float[Array, "_ columns"]:
+    """A matrix with the law of the Gram of a Gaussian rows × columns."""
+    return _triangular(rng, rows, columns) if rows >= columns else rng.standard_normal((rows, columns))
 
 
 def _matrix(rng: np.random.Generator, few: int, many: int) -> Float[Array, "few"]:

@@ -28,8 +28,10 @@ def singular_values(x: Ranked) -> Float[Array, "value"]:
     if isinstance(x, Product) or np.ndim(x) != 1:
         return spectrum(x).values
     values = float64(x)
+    least = float(np.min(values, initial=np.inf))
     require(
-        values.size > 0 and bool(np.all(values >= 0)), f"singular values must be one or more and >= 0; got {x!r}."
+        values.size > 0 and least >= 0,
+        f"singular values must be one or more and >= 0; got {len(values)}, least {least:g}.",
     )
     return -np.sort(-values)
 

@@ -1,0 +1,77 @@
+"""The axis of training steps that all panels share: logarithmic, with room for step 0."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class StepAxis:
+    """log(1 + step / first), first the smallest step above 0."""
+
+    def __init__(self, steps: np.ndarray) -> None:
+        positive = steps[steps > 0]
+        self.first = float(np.min(positive)) if len(positive) else 1.0
+        self.ends = float(np.min(steps)), float(np.max(steps))
+
+    def place(self, step: np.ndarray) -> np.ndarray:
+        """Where a step stands on the axis."""
+        return np.log1p(np.maximum(step, 0.0) / self.first)
+
+    def step(self, place: np.ndarray) -> np.ndarray:
+        """The step that stands there."""
+        return self.first * np.expm1(place)
+
+    def edges(self, steps: Float[np.ndarray, "step"]) -> Float[np.ndarray, "edge"]:
+        """Steps halfway between their neighbours on the axis, with an end on either side."""
+        places = self.place(steps)
+        if len(places) == 1:
+            return self.step(places[0] + np.array([-0.1, 0.1]))
+        middle = (places[1:] + places[:-1]) / 2
+        outer = (2 * places[0] - middle[0], 2 * places[-1] - middle[-1])
+        return self.first * np.expm1(np.concatenate([outer[:1], middle, outer[1:]]))
+
+    def ticks(self, labels: int) -> list[float]:
+        """Round steps, at most so many, none too near the one before."""
+        low, high = self.ends
+        rounds = [factor * 10.0**power for power in range(16) for factor in (1, 2, 5)]
+        inside = [step for step in rounds if max(low, self.first) <= step <= high] or [high]
+        decades = [step for step in inside if f"{step:e}"[0] == "1"]
+        kept = [low] if low == 0 else []
+        apart = float(self.place(np.array(high)) - self.place(np.array(low))) / labels
+        for step in decades if len(decades) >= 3 else inside:
+            if not kept or self.place(np.array(step)) - self.place(np.array(kept[-1])) >= apart:
+                kept.append(step)
+        return kept
+
+    def apply(self, axes: "Axes", *, labels: int) -> None:
+        """Give a panel this axis."""
+        from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+        low, high = self.ends
+        ticks = self.ticks(labels)
+        axes.set_xscale("function", functions=(self._forward, self._back))
+        axes.xaxis.set_major_locator(FixedLocator(ticks))
+        axes.xaxis.set_major_formatter(FixedFormatter([short(step) for step in ticks]))
+        axes.xaxis.set_minor_locator(NullLocator())
+        if high > low:
+            axes.set_xlim(low, high)
+        else:
+            axes.set_xlim(*self.step(self.place(np.array([low])) + np.array([-0.2, 0.2])))
+
+    def _forward(self, step: np.ndarray) -> np.ndarray:
+        return np.log1p(np.maximum(np.asarray(step, dtype=float) / self.first, -0.9))
+
+    def _back(self, place: np.ndarray) -> np.ndarray:
+        return self.first * np.expm1(np.asarray(place, dtype=float))
+
+
+def short(step: float) -> str:
+    """A step as a label: 1000 is 1k, 2000000 is 2M."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if step >= size:
+            return f"{step / size:g}{letter}"
+    return f"{step:g}"

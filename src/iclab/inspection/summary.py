@@ -1,0 +1,112 @@
+"""An observation in the terminal: integrity first, then what was measured, what changed, what was left out."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from iclab.inspection.behavior import Joined
+from iclab.inspection.document import behavior_changes, coincidences
+from iclab.inspection.tables import Runs
+from iclab.spectra.dynamics import Curve, SpectralDynamics, Track
+from iclab.spectra.names import terminal
+from iclab.terminal import print_table
+
+_SHOWN = 20  # lines of a list in the terminal; files have all of it
+_HEADLINES = ("effective_rank", "stable_rank", "overlap_with_final", "distance_to_final")
+
+
+def print_summary(runs: Runs, joined: Joined | None) -> None:
+    """All of it for each run; behavior is that of the first."""
+    for number, (name, dynamics) in enumerate(runs.items()):
+        if len(runs) > 1:
+            print(f"\nrun: {name}")
+        _integrity(dynamics)
+        _measures(dynamics)
+        _changes(dynamics, joined if number == 0 else None)
+        _list("left out", ((one.name, one.reason) for one in dynamics.skipped), ("tensor or file", "reason"))
+        for note in dynamics.notes:
+            print(f"note: {terminal(note)}")
+    if joined is not None:
+        _behavior(joined)
+
+
+def _integrity(dynamics: SpectralDynamics) -> None:
+    findings = dynamics.integrity.findings
+    if not findings:
+        print("integrity: nothing found")
+        return
+    _list(
+        "integrity", ((one.severity, one.kind, one.message) for one in findings), ("", "integrity", "what was found")
+    )
+
+
+def _measures(dynamics: SpectralDynamics) -> None:
+    """One line for each kind of matrix and layer: medians over heads at the first and at the last step."""
+    groups: dict[tuple, list[Track]] = defaultdict(list)
+    for track in dynamics.tracks:
+        groups[track.tower, track.layer, track.role].append(track)
+    lines = []
+    for (tower, layer, role), tracks in groups.items():
+        for measure in dynamics.measures:
+            curves = [track.curves[measure] for track in tracks if measure in track.curves]
+            if measure in _HEADLINES[:1] + _HEADLINES[2:] and curves:
+                place = "" if layer is None else f"{tower}.{layer}" if tower else str(layer)
+                lines.append((place, role, str(len(curves)), measure, *_levels(curves)))
+    header = ("layer", "matrix", "of", "measure", "first", "last", "random")
+    _list("measures (medians)", lines, header)
+    bad = sum(status in ("nonfinite", "degenerate") for track in dynamics.tracks for status in track.status)
+    if bad:
+        print(f"{bad} readings of matrices are not finite or degenerate: their rows say why")
+
+
+def _levels(curves: Sequence[Curve]) -> tuple[str, str, str]:
+    first, last = (_median([curve.values[index] for curve in curves]) for index in (0, -1))
+    level, spread = _median([curve.null for curve in curves]), _median([curve.spread for curve in curves])
+    return first, last, f"{level} ± {spread}" if level else ""
+
+
+def _median(values: Iterable[float]) -> str:
+    defined = [value for value in values if np.isfinite(value)]
+    return f"{np.median(defined):.4g}" if defined else ""
+
+
+def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> None:
+    if not dynamics.tested:
+        return
+    lines, skills = [], behavior_changes(joined, dynamics.steps)
+    for shift in sorted(dynamics.changes, key=lambda one: -one.change.statistic / one.change.threshold):
+        beside = ", ".join(f"{name} at {step:g}" for name, step in coincidences(shift, skills, dynamics.steps))
+        track = shift.track
+        lines.append(
+            (
+                "" if track.layer is None else str(track.layer), "" if track.head is None else str(track.head),
+                track.matrix, shift.measure, f"{shift.change.step:g}", f"{shift.change.size:+.3g}", beside,
+            )
+        )  # fmt: skip
+    _list("changes", lines, ("layer", "head", "matrix", "changes", "from step", "by", "coincides with"))
+    print(
+        f"{len(lines)} of {dynamics.tested} curves change beyond 95 % of random walks (one in twenty walks would); "
+        f"uncertainty of the step: {dynamics.uncertainty}"
+    )
+
+
+def _behavior(joined: Joined) -> None:
+    for said, steps in (
+        ("rows of the behavior without a checkpoint", joined.unmatched),
+        ("checkpoints without a row of behavior", joined.absent),
+    ):
+        if steps:
+            more = f" and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
+            print(f"{said}: step {', '.join(map(str, steps[:_SHOWN]))}{more}")
+
+
+def _list(title: str, lines: Iterable[Sequence[str]], header: Sequence[str]) -> None:
+    """A table of the first lines; the others are counted."""
+    every = list(lines)
+    if not every:
+        return
+    print_table(header, [[terminal(cell) for cell in line] for line in every[:_SHOWN]])
+    if len(every) > _SHOWN:
+        print(f"… and {len(every) - _SHOWN} more lines of {title}: see the files")
+    print()

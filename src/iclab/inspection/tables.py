@@ -1,0 +1,133 @@
+"""The tidy table and all else of an observation, as files: JSON, CSV, parquet. Undefined numbers are null."""
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.files import written_whole
+from iclab.spectra.dynamics import Row, SpectralDynamics, Track
+from iclab.spectra.names import csv_cell
+
+Runs = Mapping[str, SpectralDynamics]
+"""Observations by the name of their run; one alone needs none in its table."""
+_BATCH = 50_000  # rows that are held at a time
+
+
+def columns(runs: Runs) -> tuple[str, ...]:
+    """The columns of the table; several runs add one in front."""
+    return ("run", *Row._fields) if len(runs) > 1 else Row._fields
+
+
+def rows(runs: Runs) -> Iterator[tuple[Any, ...]]:
+    """The rows of the table, undefined numbers as None."""
+    for name, dynamics in runs.items():
+        front = (name,) if len(runs) > 1 else ()
+        for row in dynamics.rows():
+            yield (*front, *(defined(cell) for cell in row))
+
+
+def defined(value: Any) -> Any:
+    """The value, or None for a number that is nan or infinite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_json(path: Path, document: Mapping[str, Any], runs: Runs) -> None:
+    """The document with fans and table as its last entries, written line by line."""
+    with written_whole(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
+        stream_json(file, document, runs)
+
+
+def stream_json(file: IO[str], document: Mapping[str, Any], runs: Runs) -> None:
+    """The document, the fans and the table to an open file."""
+    names = columns(runs)
+    file.write(json.dumps(document, allow_nan=False)[:-1])
+    _stream(file, "fans", _fans(runs))
+    _stream(file, "table", (dict(zip(names, row, strict=True)) for row in rows(runs)))
+    file.write("}\n")
+
+
+def whose(track: Track) -> dict[str, Any]:
+    """Which matrix a track is of."""
+    return {"tower": track.tower, "layer": track.layer, "head": track.head, "matrix": track.matrix}
+
+
+def plain(values: Float[np.ndarray, "n"]) -> list[float | None]:
+    """Numbers, undefined ones as None."""
+    return [defined(value) for value in values.tolist()]
+
+
+def _fans(runs: Runs) -> Iterator[dict[str, Any]]:
+    """The leading singular values of each matrix at each step."""
+    for name, dynamics in runs.items():
+        for track in dynamics.tracks:
+            yield {
+                **({"run": name} if len(runs) > 1 else {}), **whose(track), "role": track.role,
+                "shape": list(track.shape), "stored": track.stored, "notes": list(track.notes),
+                "singular_values": [plain(values) for values in track.leading],
+            }  # fmt: skip
+
+
+def _stream(file: IO[str], name: str, entries: Iterable[Any]) -> None:
+    """One more entry of an open JSON object: a list, line by line."""
+    file.write(f', "{name}": [')
+    for number, entry in enumerate(entries):
+        file.write(",\n" if number else "\n")
+        file.write(json.dumps(entry, allow_nan=False))
+    file.write("]")
+
+
+def write_csv(path: Path, runs: Runs) -> None:
+    """The table; texts that a spreadsheet would take for formulas are quoted."""
+    with written_whole(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        sheet = csv.writer(file)
+        sheet.writerow(columns(runs))
+        for row in rows(runs):
+            sheet.writerow(
+                ["" if cell is None else csv_cell(cell) if isinstance(cell, str) else cell for cell in row]
+            )
+
+
+def require_parquet() -> None:
+    """Raise ImportError, which says what to install, where parquet cannot be written."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            "--parquet needs pyarrow; it is not installed. Install iclab[parquet], or take --csv."
+        ) from None
+
+
+def write_parquet(path: Path, runs: Runs) -> None:
+    """The table, in typed columns. Raises ImportError, which says what to install, without pyarrow."""
+    require_parquet()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole, text = ("step", "layer", "head"), ("run", "tower", "matrix", "measure", "status", "reason")
+    kinds = [
+        (name, pa.int64() if name in whole else pa.string() if name in text else pa.float64())
+        for name in columns(runs)
+    ]
+    schema = pa.schema(kinds)
+    with written_whole(path) as temporary, pq.ParquetWriter(temporary, schema) as sheet:
+        for batch in _batches(rows(runs)):
+            parts = [_plain(column) for column in zip(*batch, strict=True)]
+            arrays = [pa.array(part, kind) for part, (_, kind) in zip(parts, kinds, strict=True)]
+            sheet.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _plain(column: Iterable[Any]) -> list[Any]:
+    """Texts as far as UTF-8 can hold them."""
+    return [one.encode("utf-8", "backslashreplace").decode() if isinstance(one, str) else one for one in column]
+
+
+def _batches(every: Iterator[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    while batch := list(islice(every, _BATCH)):
+        yield batch

@@ -1,0 +1,106 @@
+"""What an observation will take, said before it starts: bytes to read, memory at its peak, seconds."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from iclab.spectra.layouts import Plan
+from iclab.spectra.readings import SLICES
+from iclab.spectra.tensors import Tensor
+from iclab.spectra.wanted import Wanted
+
+ROOM = 2**26  # bytes beside four times the largest tensor
+_HASHED = 4e8  # bytes a second that are hashed and squared, about
+_CALL = 4e-4  # seconds of a circuit beside its arithmetic
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate: `memory` bounds what is held beside the libraries, `seconds` is right for an idle core."""
+
+    checkpoints: int
+    layers: int
+    circuits: int  # of each checkpoint
+    matrices: int  # whole ones, of each checkpoint
+    nbytes: int  # that are read
+    memory: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.checkpoints} checkpoints, each with {self.circuits} circuits in {self.layers} layers and "
+            f"{self.matrices} whole matrices: {_bytes(self.nbytes)} to read, at most {_bytes(self.memory)} "
+            f"of memory, about {_seconds(self.seconds)} on one core"
+        )
+
+
+def cost(
+    plan: Plan, tensors: Iterable[Tensor], wanted: Wanted, checkpoints: int, layers: Iterable[tuple[str, int]]
+) -> Cost:
+    """The cost of a series whose last checkpoint has this plan and these tensors."""
+    every = list(tensors)
+    nbytes = sum({tensor.storage or tensor.name: tensor.nbytes for tensor in every}.values())
+    places = set(layers)
+    geometry, dim = plan.layout.geometry, plan.head_dim
+    heads = geometry.heads if wanted.heads is None else len(wanted.heads)
+    rotated = geometry.rotaries[0] is not None
+    circuits = sum(place in plan.layers for place in places) * heads * (3 if rotated else 2)
+    chosen = [one for one in plan.matrices if (one.tower, one.layer) in places and _size(one.shape) <= wanted.largest]
+    width = _width(plan)
+    passes = 3 if wanted.of_subspaces else 1
+    work = circuits * (4 * width * dim**2 + 12 * dim**3)
+    work += sum(2 * max(one.shape) * min(one.shape) ** 2 + 12 * min(one.shape) ** 3 for one in chosen)
+    each = passes * work / _speed() + nbytes / _HASHED + (circuits + len(chosen)) * passes * _CALL
+    return Cost(
+        checkpoints, len(places), circuits, len(chosen), checkpoints * nbytes * (2 if wanted.of_subspaces else 1),
+        _memory(every, chosen, wanted), checkpoints * each,
+    )  # fmt: skip
+
+
+def promised(tensors: Iterable[Tensor]) -> float:
+    """The memory that values alone may take: four times the largest tensor and 64 MiB."""
+    return 4.0 * max((tensor.nbytes for tensor in tensors), default=0) + ROOM
+
+
+def _memory(tensors: list[Tensor], chosen: list, wanted: Wanted) -> float:
+    if not wanted.of_subspaces:
+        return promised(tensors)
+    largest = max((8 * _size(one.shape) for one in chosen), default=0)
+    return promised(tensors) + SLICES + 6.0 * largest
+
+
+def _width(plan: Plan) -> int:
+    """The longer side of attention tensors."""
+    shapes = [match.tensor.shape for matches in plan.layers.values() for match in matches]
+    return max((max(shape) for shape in shapes), default=0)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=np.int64))
+
+
+def _speed() -> float:
+    """Operations a second of this core at a symmetric eigenproblem, as counted here."""
+    rows = np.random.default_rng(0).standard_normal((160, 160))
+    best = np.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        np.linalg.eigvalsh(rows @ rows.T)
+        best = min(best, time.perf_counter() - start)
+    return (2 + 12) * 160**3 / best
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:.4g} TiB"
+
+
+def _seconds(count: float) -> str:
+    if count < 90:
+        return f"{max(count, 1):.0f} s"
+    return f"{count / 60:.0f} min" if count < 5400 else f"{count / 3600:.1f} h"

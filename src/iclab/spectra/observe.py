@@ -1,0 +1,211 @@
+"""Observation: a series of checkpoints → the spectra of its circuits and matrices, their levels and their changes."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from iclab.spectra.changes import change
+from iclab.spectra.checkpoints import Checkpoint, Contents, Series
+from iclab.spectra.checkpoints.ledger import Ledger, contents
+from iclab.spectra.dynamics import Shift, SpectralDynamics, Track
+from iclab.spectra.integrity import Finding, Integrity, Record, examine, record_of
+from iclab.spectra.layouts import Layout, Plan
+from iclab.spectra.names import quoted
+from iclab.spectra.readings import Reading, Remembered, of_heads, of_matrix
+from iclab.spectra.recording import Recorder
+from iclab.spectra.survey import Place, Survey, survey
+from iclab.spectra.tensors import Tensor
+from iclab.spectra.wanted import LARGEST
+
+Progress = Callable[[int, int], None]
+"""Is told how many parts of the work are done, and how many there are."""
+_HEADERS = 20_000  # tensors whose headers are kept from the first pass, about a kilobyte each
+
+
+def observe(
+    series: Series,
+    layout: Layout | None = None,
+    *,
+    layers: Sequence[int] | None = None,
+    heads: Sequence[int] | None = None,
+    measures: Sequence[str] = ("ranks", "overlaps"),
+    leading: int = 4,
+    fold: bool = False,
+    max_elements: int = LARGEST,
+    every: int = 1,
+    base: Mapping[str, Tensor] | None = None,
+    ledger: Ledger | None = None,
+    rehash: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> SpectralDynamics:
+    """The spectra of a series: circuits head by head, whole matrices, integrity first, changes last.
+
+    Circuits are QK at offset 0, QK averaged over offsets where positions turn queries and keys, and OV; the raw
+    projections of attention are not measured alone, for they change under a gauge that changes nothing. Numbers
+    that are not finite, zero matrices and checkpoints that cannot be read stop nothing: their rows say so. See
+    `survey` for what can be asked, and `observed` for how it goes.
+
+    Raises ValueError as `survey` does.
+    """
+    asked = survey(
+        series, layout, layers=layers, heads=heads, measures=measures, leading=leading, fold=fold,
+        max_elements=max_elements, every=every, base=base,
+    )  # fmt: skip
+    return observed(asked, ledger=ledger, rehash=rehash, progress=progress)
+
+
+def observed(
+    survey: Survey,
+    *,
+    ledger: Ledger | None = None,
+    rehash: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> SpectralDynamics:
+    """The observation of a survey.
+
+    Contents are hashed in the first pass, or taken from the ledger; values alone are found in the same pass. Where
+    matrices are compared, layers come one after the other and the steps of each within, so that the bases of one
+    layer of the final and of the previous checkpoint are all that is held.
+    """
+    checkpoints = survey.series.checkpoints
+    recorder = Recorder(len(checkpoints), survey.wanted)
+    passes = _Passes(survey, recorder, progress)
+    for index, checkpoint in enumerate(checkpoints):
+        passes.first(index, checkpoint, ledger, rehash)
+    if survey.wanted.of_subspaces:
+        for place in survey.places:
+            passes.layer(place)
+    return passes.outcome()
+
+
+class _Passes:
+    """The state of an observation under way."""
+
+    def __init__(self, survey: Survey, recorder: Recorder, progress: Progress) -> None:
+        self.survey, self.recorder, self.progress = survey, recorder, progress
+        self.records: list[Record] = []
+        self.unread: list[Finding] = []
+        self.skipped = list(survey.series.skipped)
+        self.notes: list[str] = []
+        self.plans: dict[tuple, Plan] = {}  # one for each form that checkpoints have
+        self.forms: dict[int, tuple] = {}  # of each checkpoint that could be read
+        self.headers: dict[int, Contents] = {}
+        self.done = 0
+
+    def first(self, index: int, checkpoint: Checkpoint, ledger: Ledger | None, rehash: bool) -> None:
+        """Hash and plan a checkpoint, and take its values where nothing is compared."""
+        try:
+            opened = checkpoint.open()
+            known = contents(opened) if ledger is None else ledger.contents(checkpoint, opened, rehash=rehash)
+            plan = self.survey.plan(opened, known)
+        except (ValueError, OSError) as error:
+            self._fail(index, checkpoint, error)
+            return
+        self.records.append(record_of(checkpoint, known))
+        self.skipped += plan.skipped
+        self.notes += [*plan.notes, *(f"{quoted(a)} and {quoted(b)} are one matrix" for a, b in plan.aliases)]
+        form = _form(plan)
+        self.forms[index] = next((one for one in self.plans if one == form), form)
+        self.plans.setdefault(form, plan)
+        self._keep(index, checkpoint, opened)
+        if not self.survey.wanted.of_subspaces:
+            for place in self.survey.places:
+                self._of_layer(index, plan, place, Remembered(learning=False))
+        self._tick()
+
+    def _keep(self, index: int, checkpoint: Checkpoint, opened: Contents) -> None:
+        """Headers of files that map each tensor alone, and so hold no numbers, while they are not too many."""
+        mapped = all(file.suffix == ".safetensors" for file in checkpoint.files)
+        if mapped and sum(len(one.tensors) for one in self.headers.values()) + len(opened.tensors) <= _HEADERS:
+            self.headers[index] = opened
+
+    def layer(self, place: Place) -> None:
+        """The readings of one layer at all checkpoints, the final one first to be compared with."""
+        remembered = Remembered()
+        for index in [*list(self.forms)[-1:], *self.forms]:
+            self._of_layer(index, None, place, remembered)
+            if not remembered.learning:
+                self._tick()
+            remembered.learning = False
+
+    def _of_layer(self, index: int, plan: Plan | None, place: Place, remembered: Remembered) -> None:
+        """The readings of one layer of a checkpoint; without its plan it is opened anew."""
+        try:
+            for reading in self._readings(plan or self._bound(index, place), place, remembered):
+                if not remembered.learning:
+                    self.recorder.add(index, reading)
+        except (ValueError, OSError) as error:  # its files were changed since the first pass
+            self._fail(index, self.survey.series[index], error)
+
+    def outcome(self) -> SpectralDynamics:
+        """What was seen."""
+        found = examine(self.records)
+        integrity = Integrity((*self.unread, *found.findings))
+        steps = np.array(self.survey.series.steps)
+        tracks = self.recorder.tracks()
+        shifts, tested, said = _shifts(steps, tracks)
+        return SpectralDynamics(
+            steps, tuple(one.label for one in self.survey.series), tracks, integrity,
+            tuple(dict.fromkeys(self.skipped)), tuple(dict.fromkeys([*self.notes, *said])), shifts, tested,
+            family=self.survey.family, leading=self.survey.wanted.leading,
+            samples_per_step=self.survey.samples_per_step,
+        )  # fmt: skip
+
+    def _bound(self, index: int, place: Place) -> Plan:
+        """The plan of one layer of a checkpoint, opened anew, by the plan of another one of its form."""
+        opened = self.headers.get(index) or self.survey.series[index].open()
+        form = self.plans[self.forms[index]]
+        chosen = {place: form.layers[place]} if place in form.layers else {}
+        matrices = [one for one in form.matrices if (one.tower, one.layer) == place]
+        names = [m.tensor.name for m in chosen.get(place, ())] + [one.tensor.name for one in matrices]
+        if opened.adapter is not None or self.survey.base is not None or any(n not in opened.tensors for n in names):
+            return self.survey.plan(opened)
+        layers = (
+            {place: tuple(replace(m, tensor=opened.tensors[m.tensor.name]) for m in chosen[place])} if chosen else {}
+        )
+        whole = tuple(replace(one, tensor=opened.tensors[one.tensor.name]) for one in matrices)
+        return replace(form, layers=layers, matrices=whole)
+
+    def _readings(self, plan: Plan, place: Place, remembered: Remembered) -> Iterator[Reading]:
+        wanted = self.survey.wanted
+        if place in plan.layers:
+            yield from of_heads(plan.attention(*place), place[0], place[1], wanted, remembered)
+        for matrix in plan.matrices:
+            embedding = matrix.role in ("embed", "unembed")
+            if (matrix.tower, matrix.layer) == place and not (embedding and self.survey.chosen):
+                yield of_matrix(matrix, wanted, remembered)
+
+    def _fail(self, index: int, checkpoint: Checkpoint, error: Exception) -> None:
+        if index in self.recorder.unread:
+            return
+        self.recorder.unread[index] = f"the checkpoint cannot be read: {error}"
+        text = f"{quoted(checkpoint.label)} (step {checkpoint.step}) cannot be read: {error}"
+        self.unread.append(Finding("unread checkpoints", "error", text, (checkpoint.step,)))
+
+    def _tick(self) -> None:
+        self.done += 1
+        total = len(self.survey.series) * (1 + len(self.survey.places) * self.survey.wanted.of_subspaces)
+        self.progress(min(self.done, total), total)
+
+
+def _form(plan: Plan) -> tuple:
+    """Names, shapes and types of all that is analysed: plans of one form differ only in their numbers."""
+    tensors = [match.tensor for matches in plan.layers.values() for match in matches]
+    whole = [(one.name, one.tensor.shape, one.tensor.stored) for one in plan.matrices]
+    return (*((one.name, one.shape, one.stored) for one in tensors), *whole)
+
+
+def _shifts(steps: np.ndarray, tracks: Sequence[Track]) -> tuple[tuple[Shift, ...], int, list[str]]:
+    """The changes that are called, how many curves were held against walks, and what there is to say."""
+    if np.any(np.diff(steps) <= 0):
+        return (), 0, ["no change points: steps do not increase"]
+    found, tested = [], 0
+    for track in tracks:
+        kept = np.array([status == "ok" for status in track.status])
+        for measure, curve in track.curves.items():
+            one = change(steps, np.where(kept, curve.values, np.nan))
+            tested += not one.reason
+            if one.called:
+                found.append(Shift(track, measure, one))
+    return tuple(found), tested, []

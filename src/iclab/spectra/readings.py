@@ -1,0 +1,272 @@
+"""What is read off one layer of one checkpoint: its circuits head by head, and its whole matrices."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.spectra.circuits import averaged_query_key, head_spectra, output_value, query_key
+from iclab.spectra.dynamics import Status
+from iclab.spectra.factors import Array, Product
+from iclab.spectra.layouts import Matrix
+from iclab.spectra.ranks import rank_measures, stable_rank
+from iclab.spectra.rounding import numerical_rank
+from iclab.spectra.spectrum import Spectrum, leading_spectrum, spectrum
+from iclab.spectra.subspaces import Basis, basis, overlap_of, procrustes_distance, subspace_distance
+from iclab.spectra.wanted import DISTANCES, OVERLAPS, RANKS, Wanted
+from iclab.spectra.weights import AttentionWeights
+
+_SKETCHED = 64  # leading values of a matrix whose Gram is too large
+_WIDE = 1024  # embeddings beyond this short side are sketched
+SLICES = 2**27  # bytes of the two slices in float64 that a Gram is made with
+
+
+class Key(NamedTuple):
+    """Which matrix of a series."""
+
+    tower: str
+    layer: int | None
+    head: int | None
+    matrix: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One matrix at one checkpoint."""
+
+    key: Key
+    role: str
+    shape: tuple[int, ...] = ()
+    stored: str = ""
+    measures: Mapping[str, float] = field(default_factory=dict)
+    leading: Float[Array, "value"] = field(default_factory=lambda: np.zeros(0))
+    norm: float = np.nan
+    gap: float = np.nan
+    status: Status = "ok"
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    rotated: int | None = None  # rows of a head that positions turn, of an averaged circuit
+
+
+@dataclass
+class Remembered:
+    """Of one layer: the matrices of the final checkpoint with their bases, and the bases of the previous one.
+
+    While `learning`, what is read becomes the final checkpoint.
+    """
+
+    learning: bool = True
+    final: dict[Key, Basis] = field(default_factory=dict)
+    previous: dict[Key, Basis] = field(default_factory=dict)
+    references: dict[Key, Product | Array] = field(default_factory=dict)
+
+
+def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, Callable[[], Product]]:
+    """The circuits of a head, made when they are called."""
+    found = {"QK": partial(query_key, [weights], 0, head, fold=fold)}
+    if weights.rotary is not None:
+        found["QK averaged"] = partial(averaged_query_key, [weights], 0, head, fold=fold)
+    return {**found, "OV": partial(output_value, [weights], 0, head, fold=fold)}
+
+
+def of_heads(
+    weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
+) -> list[Reading]:
+    """The circuits of the wanted heads. A head whose numbers are not finite is said to be so and stops nothing."""
+    return _ranked(list(_of_heads(weights, tower, layer, wanted, remembered)), wanted)
+
+
+def _of_heads(
+    weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
+) -> Iterator[Reading]:
+    heads = range(len(weights.query)) if wanted.heads is None else [h for h in wanted.heads if h < len(weights.query)]
+    known = _together(weights, wanted) if wanted.heads is None else {}
+    for head in heads:
+        for name, made in circuits(weights, head, fold=wanted.fold).items():
+            key = Key(tower, layer, head, name)
+            rotated = weights.rotary.dimensions if weights.rotary and name == "QK averaged" else None
+            try:
+                product = made()
+                whole, rank = known.get((head, name)) or (spectrum(product), None)
+                wants = "numerical_rank" in wanted.measures and rotated is None  # that of QK bounds the averaged one
+                rank = None if not wants else rank if rank is not None else numerical_rank(product)
+                shape = _circuit_shape(weights, name)
+                yield _reading(key, name, product, shape, whole, rank, wanted, remembered, rotated)
+            except (ValueError, np.linalg.LinAlgError) as error:
+                remembered.previous.pop(key, None)
+                yield failed(key, name, error, _circuit_shape(weights, name))
+
+
+def of_matrix(matrix: Matrix, wanted: Wanted, remembered: Remembered) -> Reading:
+    """A whole matrix, unless it is larger than wanted; of one whose Gram is too large the leading values alone."""
+    layer = None if matrix.role in ("embed", "unembed") else matrix.layer
+    key = Key(matrix.tower, layer, None, matrix.name)
+    rows, columns = matrix.shape
+    size = rows * columns
+    if size > wanted.largest:
+        reason = f"{rows} × {columns} = {size:,} elements, more than max_elements {wanted.largest:,}"
+        return Reading(key, matrix.role, matrix.shape, matrix.tensor.stored, status="skipped", reason=reason)
+    try:
+        array = matrix.array()
+        if _sketched(matrix, wanted):
+            return _sketch(key, matrix.role, array, wanted)
+        return _matrix_reading(key, matrix.role, array, wanted, remembered)
+    except (ValueError, np.linalg.LinAlgError) as error:
+        remembered.previous.pop(key, None)
+        return failed(key, matrix.role, error, matrix.shape)
+
+
+def failed(key: Key, role: str, error: Exception, shape: tuple[int, ...]) -> Reading:
+    """The reading of a matrix that has none, with the reason."""
+    text = str(error)
+    status: Status = "nonfinite" if "finite" in text else "skipped"
+    return Reading(key, role, shape, status=status, reason=text)
+
+
+def _together(weights: AttentionWeights, wanted: Wanted) -> dict[tuple[int, str], tuple[Spectrum, int | None]]:
+    """Spectra and ranks of all heads, each Gram taken once; none where a number is not finite."""
+    found: dict[tuple[int, str], tuple[Spectrum, int | None]] = {}
+    try:
+        for one in head_spectra([weights], 0, fold=wanted.fold):
+            found[one.head, "QK"] = one.query_key, one.query_key_rank
+            found[one.head, "OV"] = one.output_value, one.output_value_rank
+            if one.averaged_query_key is not None:
+                found[one.head, "QK averaged"] = one.averaged_query_key, None
+    except (ValueError, np.linalg.LinAlgError):
+        pass  # heads that were not reached are measured one by one
+    return found
+
+
+def _reading(
+    key: Key,
+    role: str,
+    x: Product,
+    shape: tuple[int, ...],
+    whole: Spectrum,
+    rank: int | None,
+    wanted: Wanted,
+    remembered: Remembered,
+    rotated: int | None,
+) -> Reading:
+    measures, width = {} if rank is None else {"numerical_rank": float(rank)}, np.nan
+    if wanted.of_subspaces:
+        found, width = _compared(key, x, None, wanted, remembered)
+        measures |= found
+    stored = "/".join(dict.fromkeys(str(np.dtype(one)) for one in x.stored or (x.left.dtype, x.right.dtype)))
+    return Reading(
+        key, role, shape, stored, measures, whole.values, whole.frobenius, width,
+        *_fared(whole.frobenius), notes=x.notes, rotated=rotated,
+    )  # fmt: skip
+
+
+def _ranked(readings: list[Reading], wanted: Wanted) -> list[Reading]:
+    """Readings of the heads of one layer with their ranks, all of one length at once."""
+    alike: dict[int, list[int]] = defaultdict(list)
+    for place, reading in enumerate(readings):
+        alike[len(reading.leading)].append(place)
+    alike.pop(0, None)
+    for places in alike.values():
+        table = rank_measures(np.stack([readings[place].leading for place in places]))
+        for row, place in enumerate(places):
+            ranks = {name: float(values[row]) for name, values in table.items() if name in wanted.measures}
+            readings[place] = replace(readings[place], measures=ranks | dict(readings[place].measures))
+    return readings
+
+
+def _matrix_reading(key: Key, role: str, array: Array, wanted: Wanted, remembered: Remembered) -> Reading:
+    width, compared = np.nan, {}
+    if wanted.of_subspaces:
+        now = basis(array, k=wanted.leading)
+        values, norm = now.values, float(np.linalg.norm(now.values))
+        compared, width = _compared(key, array, now, wanted, remembered)
+    else:
+        whole = spectrum(array)
+        values, norm = whole.values, whole.frobenius
+    rank = None
+    if "numerical_rank" in wanted.measures:
+        rank = numerical_rank(values, shape=array.shape, stored=array.dtype)
+    measures = _ranks(values, rank, wanted) | compared
+    return Reading(key, role, array.shape, str(array.dtype), measures, values, norm, width, *_fared(norm))
+
+
+def _sketched(matrix: Matrix, wanted: Wanted) -> bool:
+    short = min(matrix.shape)
+    needs = 2 * 8 * short**2 + SLICES + matrix.tensor.nbytes
+    return short > _SKETCHED and (
+        (matrix.role in ("embed", "unembed") and short > _WIDE) or needs > max(wanted.budget, 2 * SLICES)
+    )
+
+
+def _sketch(key: Key, role: str, array: Array, wanted: Wanted) -> Reading:
+    whole = leading_spectrum(array, count=_SKETCHED)
+    measures = {"stable_rank": stable_rank(whole)} if "stable_rank" in wanted.measures else {}
+    note = f"only {_SKETCHED} leading values, by randomized iteration: ranks that need all of them are left out"
+    return Reading(
+        key, role, array.shape, str(array.dtype), measures, whole.values, whole.frobenius, np.nan,
+        *_fared(whole.frobenius), notes=(note,),
+    )  # fmt: skip
+
+
+def _fared(norm: float) -> tuple[Status, str]:
+    return ("degenerate", "zero matrix") if norm == 0 else ("ok", "")
+
+
+def _ranks(values: Float[Array, "value"], rank: int | None, wanted: Wanted) -> dict[str, float]:
+    if not wanted.any_of(RANKS):
+        return {}
+    found = {name: float(value) for name, value in rank_measures(values).items() if name in wanted.measures}
+    return found if rank is None else {**found, "numerical_rank": float(rank)}
+
+
+def _compared(
+    key: Key, x: Product | Array, now: Basis | None, wanted: Wanted, remembered: Remembered
+) -> tuple[dict[str, float], float]:
+    """Measures against the final and the previous checkpoint, and the gap after the leading directions."""
+    found: dict[str, float] = {}
+    width = np.nan
+    if wanted.any_of(OVERLAPS):
+        now = basis(x, k=wanted.leading) if now is None else now
+        width = now.gap
+        others = (remembered.final.get(key), remembered.previous.get(key))
+        found |= {
+            name: _overlap(now, other)
+            for name, other in zip(OVERLAPS, others, strict=True)
+            if name in wanted.measures
+        }
+        (remembered.final if remembered.learning else remembered.previous)[key] = now
+    if wanted.any_of(DISTANCES):
+        found |= _distances(x, remembered.references.get(key), wanted)
+        if remembered.learning:
+            remembered.references[key] = x
+    return found, width
+
+
+def _overlap(one: Basis, other: Basis | None) -> float:
+    if other is None:
+        return np.nan
+    alike = one.vectors is None or other.vectors is None or one.vectors.shape == other.vectors.shape
+    return overlap_of(one, other) if alike else np.nan
+
+
+def _distances(x: Product | Array, reference: Product | Array | None, wanted: Wanted) -> dict[str, float]:
+    found = {}
+    if reference is None or x.shape[1] != reference.shape[1]:
+        return dict.fromkeys((name for name in DISTANCES if name in wanted.measures), np.nan)
+    if "distance_to_final" in wanted.measures:
+        try:
+            found["distance_to_final"] = subspace_distance(x, reference)
+        except ValueError:  # full row rank: zero whatever the matrix is
+            found["distance_to_final"] = np.nan
+    if "procrustes_to_final" in wanted.measures:
+        found["procrustes_to_final"] = procrustes_distance(x, reference)
+    return found
+
+
+def _circuit_shape(weights: AttentionWeights, name: str) -> tuple[int, ...]:
+    if name == "OV":
+        return weights.output.shape[1], *weights.value.shape[1:]
+    return weights.query.shape[2], *weights.key.shape[1:]

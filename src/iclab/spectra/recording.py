@@ -1,0 +1,131 @@
+"""Readings of one matrix after another checkpoint, put together as its track."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.spectra import null
+from iclab.spectra.dynamics import Curve, Status, Track
+from iclab.spectra.factors import Array
+from iclab.spectra.ranks import participation_ratio
+from iclab.spectra.readings import Key, Reading
+from iclab.spectra.wanted import DISTANCES, OVERLAPS, RANKS, Wanted
+
+SHOWN = 16  # singular values that are kept for a fan
+_FADED = 1e-3  # of its own largest norm, below which a matrix may be rounding noise
+_EMPTY = Reading(Key("", None, None, ""), "")
+
+
+@dataclass
+class Recorder:
+    """Tracks that are still being written: one for each matrix, `count` checkpoints long."""
+
+    count: int
+    wanted: Wanted
+    unread: dict[int, str] = field(default_factory=dict)  # checkpoints that could not be read, and why
+    _slots: dict[Key, "_Slot"] = field(default_factory=dict)
+
+    def add(self, index: int, reading: Reading) -> None:
+        """Note what a matrix reads at a checkpoint."""
+        if reading.key not in self._slots:
+            self._slots[reading.key] = _Slot(self.count)
+        self._slots[reading.key].add(index, reading)
+
+    def tracks(self) -> tuple[Track, ...]:
+        """All tracks, each number beside its level on random numbers."""
+        return tuple(
+            slot.track(key, self.wanted, self.unread) for key, slot in sorted(self._slots.items(), key=_place)
+        )
+
+
+def _place(item: tuple[Key, "_Slot"]) -> tuple:
+    key, slot = item
+    order = ("QK", "QK averaged", "OV")
+    rank = order.index(slot.last.role) if slot.last.role in order else len(order)
+    return key.tower, key.layer is None, key.layer or 0, rank, key.head or 0, key.matrix
+
+
+class _Slot:
+    """Arrays of one matrix."""
+
+    def __init__(self, count: int) -> None:
+        self.values: dict[str, Float[Array, "step"]] = {}
+        self.norm, self.gap = np.full(count, np.nan), np.full(count, np.nan)
+        self.leading = np.full((count, SHOWN), np.nan)
+        self.status: list[Status] = ["skipped"] * count
+        self.reason = ["not in this checkpoint"] * count
+        self.shapes: list[tuple[int, ...]] = [()] * count
+        self.last = _EMPTY  # the last reading that has numbers, else the last
+
+    def add(self, index: int, reading: Reading) -> None:
+        for name, value in reading.measures.items():
+            self.values.setdefault(name, np.full(len(self.norm), np.nan))[index] = value
+        shown = reading.leading[:SHOWN]
+        self.norm[index], self.gap[index] = reading.norm, reading.gap
+        self.leading[index, : len(shown)] = shown
+        self.status[index], self.reason[index] = reading.status, reading.reason
+        self.shapes[index] = reading.shape
+        if reading.measures or not self.last.measures:
+            self.last = reading
+
+    def track(self, key: Key, wanted: Wanted, unread: dict[int, str]) -> Track:
+        for index, reason in unread.items():
+            self.status[index], self.reason[index] = "skipped", reason
+        self._flag_faded()
+        self._flag_reshaped()
+        last = self.last
+        curves = {name: self._curve(name, wanted) for name in wanted.measures if name in self.values}
+        if not curves:  # nothing was measured: one line says so
+            nothing = np.full(len(self.norm), np.nan)
+            curves = {wanted.measures[0]: Curve(nothing, np.nan, np.nan, "; ".join(last.notes) or "not measured")}
+        return Track(
+            key.tower, key.layer, key.head, key.matrix, last.role, last.shape, last.stored, curves, self.norm,
+            self.gap, self.leading, tuple(self.status), tuple(self.reason), last.notes,
+        )  # fmt: skip
+
+    def _flag_faded(self) -> None:
+        """Norms that have all but vanished leave rounding noise."""
+        largest = np.max(self.norm, initial=0.0, where=np.isfinite(self.norm))
+        for index in np.flatnonzero((self.norm < _FADED * largest) & (self.norm > 0)):
+            if self.status[index] == "ok":
+                self.status[index] = "degenerate"
+                self.reason[index] = f"norm below {_FADED:g} of its largest: what is left may be rounding noise"
+
+    def _flag_reshaped(self) -> None:
+        for index, shape in enumerate(self.shapes):
+            if shape and shape != self.last.shape and self.status[index] == "ok":
+                self.status[index] = "degenerate"
+                self.reason[index] = f"shape {shape} here and {self.last.shape} later: levels are those of the latter"
+
+    def _curve(self, name: str, wanted: Wanted) -> Curve:
+        values, last, k = self.values[name], self.last, wanted.leading
+        if name in RANKS:
+            why = "one value alone has no marginal rank" if name.startswith("marginal") else "not defined here"
+            return Curve(values, *_rank_level(last, name), why)
+        size = last.shape[-1]
+        if name in OVERLAPS:
+            level = null.overlap_level(size, k) if k <= size else (np.nan, np.nan)
+            earlier = "no checkpoint before it, or " if name == "overlap_with_previous" else ""
+            why = f"{earlier}fewer than {k} directions above rounding here or there"
+            return Curve(values, *level, why, of_subspace=True)
+        assert name in DISTANCES
+        why = "full row rank, where it is zero whatever the matrix is; a zero reference; or another shape"
+        return Curve(values, *_distance_level(last, name), why)
+
+
+def _rank_level(last: Reading, name: str) -> tuple[float, float]:
+    if last.rotated is not None:
+        return null.averaged_level(last.shape, name, rotated=last.rotated)  # type: ignore[arg-type]
+    return null.level(last.shape, name)  # type: ignore[arg-type]
+
+
+def _distance_level(last: Reading, name: str) -> tuple[float, float]:
+    """Of random matrices as large as the reference, whose rank is that of their shape."""
+    size, rank = last.shape[-1], min(last.shape)
+    if last.norm == 0:
+        return np.nan, np.nan
+    if name == "procrustes_to_final":
+        return null.procrustes_level(last.leading, last.shape)  # type: ignore[arg-type]
+    spread_over = participation_ratio(last.leading)
+    return null.distance_level(size, rank, participation=spread_over) if rank < size else (np.nan, np.nan)

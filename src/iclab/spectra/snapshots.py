@@ -1,0 +1,77 @@
+"""The spectra of one state of a model, and how far its circuits have turned since the state before."""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from iclab.spectra.dynamics import Row
+from iclab.spectra.factors import slices
+from iclab.spectra.layouts import Plan
+from iclab.spectra.names import csv_cell
+from iclab.spectra.readings import RANKS, Key, Reading, Remembered, Wanted, of_heads, of_matrix
+
+OVERLAP = "overlap_with_previous"
+LARGEST = 2**22  # numbers of a matrix outside attention that is decomposed
+
+
+def wanted(k: int) -> Wanted:
+    """What is measured of a model in training: all ranks, and overlaps of k leading directions."""
+    return Wanted((*RANKS, OVERLAP), leading=k, largest=LARGEST)
+
+
+def snapshot(plan: Plan, step: int, asked: Wanted, remembered: Remembered) -> list[Row]:
+    """Ranks, norms and overlaps with the state before of all matrices; `remembered` then holds this state.
+
+    Of matrices outside attention of more than four million numbers there is the norm alone. Levels on random
+    matrices are left empty: `null.level` gives them, for they stay the same through training.
+    """
+    first = not remembered.previous
+    return [row for reading in _readings(plan, asked, remembered) for row in _rows(step, reading, first)]
+
+
+def failure(step: int, reason: str) -> list[Row]:
+    """The row of a state that could not be read."""
+    return list(_rows(step, Reading(Key("", None, None, ""), "", status="skipped", reason=reason), False))
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Rows as CSV, with a line of names first; undefined numbers are empty, and no cell is a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Row._fields)
+    for row in rows:
+        writer.writerow(_cell(value) for value in row)
+    return text.getvalue()
+
+
+def _readings(plan: Plan, asked: Wanted, remembered: Remembered) -> Iterator[Reading]:
+    for tower, layer in plan.layers:
+        yield from of_heads(plan.attention(tower, layer), tower, layer, asked, remembered)
+    for matrix in plan.matrices:
+        reading = of_matrix(matrix, asked, remembered)
+        yield replace(reading, norm=_norm(matrix.array())) if reading.status == "skipped" else reading
+
+
+def _rows(step: int, reading: Reading, first: bool) -> Iterator[Row]:
+    for measure, value in (reading.measures or {"": math.nan}).items():
+        status, reason, gap = reading.status, reading.reason, math.nan
+        if measure == OVERLAP:
+            gap = reading.gap
+        if status == "ok" and math.isnan(value):
+            status = "degenerate"
+            reason = "no state before it" if first and measure == OVERLAP else "too few directions above rounding"
+        yield Row(step, *reading.key, measure, value, math.nan, math.nan, gap, reading.norm, status, reason)
+
+
+def _norm(matrix: np.ndarray) -> float:
+    return math.sqrt(sum(float(np.sum(part**2)) for part in slices(matrix)))
+
+
+def _cell(value: int | float | str | None) -> str:
+    if isinstance(value, float):
+        return f"{value:.9g}" if math.isfinite(value) else ""
+    return "" if value is None else csv_cell(str(value))

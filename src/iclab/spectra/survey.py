@@ -1,0 +1,126 @@
+"""What is to be observed, settled from names and shapes before any number is read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from iclab.numerics import require, whole_number
+from iclab.spectra.checkpoints import Checkpoint, Contents, Series
+from iclab.spectra.checkpoints.content import Content
+from iclab.spectra.cost import Cost, cost, promised
+from iclab.spectra.layouts import Layout, Plan, planned
+from iclab.spectra.tensors import Tensor
+from iclab.spectra.wanted import LARGEST, Wanted, expanded
+
+Place = tuple[str, int]
+"""Name of a tower, number of a layer."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is to be observed: checkpoints, measures, layers, and what that costs. Nothing of it is read yet."""
+
+    series: Series
+    layout: Layout | None
+    base: Mapping[str, Tensor] | None
+    wanted: Wanted
+    places: tuple[Place, ...]
+    cost: Cost
+    family: str
+    samples_per_step: float | None = None  # as the config of the last checkpoint says
+    chosen: bool = False  # whether layers were chosen, which leaves embeddings out
+
+    def plan(self, opened: Contents, known: Mapping[str, Content] | None = None) -> Plan:
+        """The plan of one checkpoint."""
+        return planned(opened, self.layout, base=self.base, known=known)
+
+
+def survey(
+    series: Series,
+    layout: Layout | None = None,
+    *,
+    layers: Sequence[int] | None = None,
+    heads: Sequence[int] | None = None,
+    measures: Sequence[str] = ("ranks", "overlaps"),
+    leading: int = 4,
+    fold: bool = False,
+    max_elements: int = LARGEST,
+    every: int = 1,
+    base: Mapping[str, Tensor] | None = None,
+) -> Survey:
+    """What an observation would look at, and its cost, from names and shapes of the last readable checkpoint.
+
+    `measures` are names, or the groups ranks, overlaps and distances. `leading` is the number of directions whose
+    overlap is taken. `fold` takes the gain of the norm in front of attention into the circuits. Whole matrices of
+    more than `max_elements` are skipped. `every` keeps one checkpoint in so many, and the last.
+
+    Raises ValueError for a layer, head or measure that is not there, for a family that is not known and for sizes
+    that do not fit.
+    """
+    whole_number("every", every)
+    last = len(series) - 1
+    kept = tuple(one for index, one in enumerate(series) if index % every == 0 or index == last)
+    thinned = replace(series, checkpoints=kept)
+    opened = _last_open(kept)
+    plan = planned(opened, layout, base=base)
+    wanted = Wanted(
+        expanded(tuple(measures)), leading, None if heads is None else tuple(heads), fold, max_elements,
+        promised(opened.tensors.values()),
+    )  # fmt: skip
+    places = _places(plan, layers)
+    _check_heads(plan, wanted)
+    _check_fold(plan, wanted, places)
+    expected = cost(plan, opened.tensors.values(), wanted, len(kept), places)
+    return Survey(
+        thinned, layout, base, wanted, places, expected, plan.layout.family, _samples(opened),
+        layers is not None,
+    )  # fmt: skip
+
+
+def _last_open(checkpoints: Sequence[Checkpoint]) -> Contents:
+    """The last checkpoint that can be opened. Raises what the last one raises where none can."""
+    complaint: Exception | None = None
+    for checkpoint in reversed(checkpoints):
+        try:
+            return checkpoint.open()
+        except (ValueError, OSError) as error:
+            complaint = complaint or error
+    raise complaint or ValueError("series must not be empty.")
+
+
+def _places(plan: Plan, layers: Sequence[int] | None) -> tuple[Place, ...]:
+    """Tower and layer of everything that is wanted, in order."""
+    every = sorted(set(plan.layers) | {(one.tower, one.layer) for one in plan.matrices})
+    there = sorted({layer for _, layer in every})
+    absent = sorted(set(layers or ()) - set(there))
+    require(not absent, f"layers must be among {_listed(there)}; got {', '.join(map(str, absent))}.")
+    return tuple(place for place in every if layers is None or place[1] in layers)
+
+
+def _check_heads(plan: Plan, wanted: Wanted) -> None:
+    count = plan.layout.geometry.heads
+    wrong = [head for head in wanted.heads or () if not 0 <= head < count]
+    require(not wrong, f"heads must be from 0 to {count - 1}; got {', '.join(map(str, wrong))}.")
+
+
+def _check_fold(plan: Plan, wanted: Wanted, places: Iterable[Place]) -> None:
+    bare = [place for place in places if place in plan.layers and wanted.fold and not _normed(plan, place)]
+    require(
+        not bare,
+        f"fold needs the norm in front of attention; layer {bare[0][1] if bare else ''} has none that is known. "
+        "Leave fold out.",
+    )
+
+
+def _normed(plan: Plan, place: Place) -> bool:
+    return any(match.rule.role == "norm" for match in plan.layers[place])
+
+
+def _samples(opened: Contents) -> float | None:
+    """What the config says of the samples of one step."""
+    said = opened.config.get("samples_per_step")
+    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) and said > 0 else None
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    whole = list(numbers) == list(range(len(numbers))) and len(numbers) > 2
+    return f"0 … {numbers[-1]}" if whole else ", ".join(map(str, numbers)) or "none"
