@@ -4,12 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
+from iclab import Ratios
+from iclab.pretraining_claims import CloseMeans, LimitOfMeans
 from iclab.studies import STUDIES
 from iclab.studies.pretraining import Span, law_of
+from iclab.studies.pretraining_runs import Draws
+from iclab.theory.generalization import errors
 
-DRAWN = ("double-descent", "context-length", "task-diversity", "ridge")
+DRAWN = ("double-descent", "context-length", "task-diversity", "ridge", "structured", "finite-size")
 
 
 def test_theory_answers_alone_and_every_claim_holds() -> None:
@@ -121,11 +126,73 @@ def test_pools_are_drawn_once_and_for_all() -> None:
         ("task-diversity", {"contexts": 0}, "contexts must be a whole number >= 1; got 0"),
         ("ridge", {"small_ridge": (0.0,)}, "small_ridge must be finite and > 0; got 0.0"),
         ("ridge", {"kappa": float("nan")}, "kappa must be > 0; got nan"),
+        ("ridge", {"drawn_tau": (0.0,)}, "drawn_tau must be finite and > 0; got 0.0"),
+        ("task-diversity", {"bayes_kappa": (3.0,)}, "bayes_kappa must be among finite_kappa"),
+        ("structured", {"input_power": -1.0}, "input_power must be finite and >= 0; got -1.0"),
+        ("structured", {"test_alpha": np.inf}, "test_alpha must be finite and > 0"),
+        ("finite-size", {"pools": 0}, "pools must be a whole number >= 1; got 0"),
     ],
 )
 def test_impossible_cases_are_refused_by_name(name: str, changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(STUDIES[name].quick, **changes)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "each", "message"),
+    [
+        ((8, 0), (1, 1), "dimension must be whole numbers >= 1; got 0"),
+        ((8,), (0,), "each must be a whole number >= 1; got 0"),
+        ((8, 16), (1,), "each must hold a number for each dimension; got 1 for 2"),
+    ],
+)
+def test_draws_are_counted_for_each_dimension(dimension: tuple, each: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Draws(dimension, each)
+
+
+def means_result(gaps: np.ndarray) -> xr.DataTree:
+    """Theory 1 throughout; simulation 1 + gaps, (seed, dimension, tau)."""
+    axes = {"dimension": [10, 20, 40], "tau": [1.0, 2.0]}
+    known = xr.DataArray(np.ones((3, 2)), axes)
+    drawn = xr.DataArray(1 + gaps, {"seed": np.arange(len(gaps)), **axes})
+    groups = {"theory/runs": xr.Dataset({"icl": known, "idg": known})}
+    return xr.DataTree.from_dict({**groups, "simulation/runs": xr.Dataset({"icl": drawn, "idg": drawn})})
+
+
+def test_the_order_of_means_is_that_of_their_common_gap_and_its_error_that_of_the_seeds() -> None:
+    claim = LimitOfMeans("theory/runs", "simulation/runs", "meaning")
+    bias = np.array([0.4, 0.2, 0.1])[:, None] * np.ones(2)
+    scatter = np.array([0.05, -0.05, 0.02, -0.02])[:, None, None]
+    verdict = claim.verdict(means_result(bias + scatter))  # scatter that the mean cancels
+    assert_allclose(verdict.value, 1.0, rtol=1e-12)
+    # standard deviation of the four seeds .0440, over √4
+    assert dict(verdict.evidence)["dimension 10"] == "gap 40.00 ± 2.20 %"
+    assert verdict.holds
+    assert not claim.verdict(means_result(np.full((4, 3, 2), 0.3) + scatter)).holds
+    assert claim.verdict(means_result(bias + scatter[:2])).word == "open"
+
+
+def test_means_are_close_within_a_distance_and_three_standard_errors() -> None:
+    claim = CloseMeans("theory/runs", "simulation/runs", "meaning", most=0.015)
+    scatter = np.array([0.05, -0.05, 0.02, -0.02])[:, None, None] * np.ones((3, 2))  # standard error .022
+    assert_allclose(claim.verdict(means_result(0.08 + scatter)).value, 0.08 - 3 * 0.0219848, atol=1e-6)
+    assert claim.verdict(means_result(0.08 + scatter)).holds
+    assert not claim.verdict(means_result(0.09 + scatter)).holds
+    assert claim.verdict(means_result(scatter[:2])).word == "open"
+
+
+def test_runs_are_drawn_from_their_seed_and_theory_is_asked_at_their_whole_sizes() -> None:
+    study = STUDIES["finite-size"]
+    case = replace(study.quick, tau=(1.9,), pools=1, draws=Draws((5,), (2,), route="direct"))
+    result = study.run(case, seeds=2)
+    sizes, limit = result["theory/sizes"].to_dataset(), result["theory/limit"].to_dataset()
+    # D = 5: N = 5, K = 10 and n = 10 round(1.9 · 25/10) = 50, so that τ is 2
+    assert [int(sizes[name].item()) for name in ("context_length", "tasks", "sequences")] == [5, 10, 50]
+    assert_allclose(limit.icl.item(), errors(Ratios(1.0, 2.0, 2.0, 0.1), ridge=1e-3).icl, rtol=1e-14)
+    runs = result["simulation/runs"].to_dataset()
+    assert np.ptp(runs.icl.values) > 0
+    assert_array_equal(study.run(case, seeds=[1])["simulation/runs"].icl[0], runs.icl[1])
 
 
 @pytest.mark.parametrize("sizes", [(0.0, 1.0), (2.0, 1.0), (1.0, np.inf), (np.nan, 1.0)])

@@ -29,6 +29,8 @@ _OURS = (
     "non_monotone_context",
     "task_diversity",
     "ridge",
+    "structured",
+    "finite_size",
 )
 
 

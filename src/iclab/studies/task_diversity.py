@@ -192,7 +192,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     slope, alpha, noise = (case[name] for name in ("tau_for_alpha", "finite_alpha", "noise"))
     for axes, title in (
         (limit, f"linear attention: τ = {slope:g} α, ρ = {noise:g}"),
-        (finite, f"and dMMSE: α = {alpha:g}, τ = {slope * alpha:g}, ρ = {noise:g}"),
+        (finite, f"finite D, and dMMSE: α = {alpha:g}, τ = {slope * alpha:g}, ρ = {noise:g}"),
     ):
         axes.set_xscale("log")
         axes.set_yscale("log")
