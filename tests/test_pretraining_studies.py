@@ -41,8 +41,8 @@ def test_errors_peak_where_sequences_are_as_many_as_weights() -> None:
     small = replace(study.quick, dimension=(16,), leverage_dimension=8, leverage_tau=(2.0,))
     result = study.run(small, seeds=0)
     curves, pool = result["theory/curves"].to_dataset(), result["theory/pool"].to_dataset()
-    for errors in (curves.icl, curves.idg):
-        late = errors.where(errors.tau > 0.5)  # with little pretraining the error is large too
+    for curve in (curves.icl, curves.idg):
+        late = curve.where(curve.tau > 0.5)  # with little pretraining the error is large too
         assert_allclose(curves.tau[late.argmax("tau")], 1, rtol=0.02)  # half a step of the grid
     # D(D + 1) weights in finite dimension: τ = 17/16
     assert_allclose(pool.tau[pool.icl.sel(dimension=16).argmax("tau")], 17 / 16, rtol=0.07)

@@ -31,6 +31,7 @@ _OURS = (
     "ridge",
     "structured",
     "finite_size",
+    "forecast",
 )
 
 

@@ -100,7 +100,7 @@ class Grid:
         found = np.empty(self.runs.shape, dtype=object)
         for i, (dimension, count) in enumerate(zip(draws.dimension, draws.each, strict=True)):
             own = jax.random.fold_in(key, dimension)
-            room = _room([run.size for grid in (self, *beside) for run in np.ravel(grid.runs[i])])
+            room = room_of([run.size for grid in (self, *beside) for run in np.ravel(grid.runs[i])])
             for number, at in enumerate(np.ndindex(self.runs.shape[1:])):
                 keys = jax.random.split(jax.random.fold_in(own, number), count)
                 run: Run = self.runs.item((i, *at))
@@ -132,7 +132,7 @@ def _mean_errors(run: Run, room: Pretraining, route: str, keys: "PRNGKeyArray") 
     return FittedErrors(*(float(np.mean([getattr(one, name) for one in errors])) for name in ERRORS))
 
 
-def _room(sizes: list[Pretraining]) -> Pretraining:
+def room_of(sizes: list[Pretraining]) -> Pretraining:
     """A run that holds the sequences and tasks of all."""
     pools = [size.tasks for size in sizes if size.tasks is not None]
     most = max(size.sequences for size in sizes)

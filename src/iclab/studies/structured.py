@@ -1,10 +1,11 @@
 """What do structured inputs and tasks change, and what do new tasks of another law cost?
 
-Inputs and tasks have power-law spectra in one eigenbasis, strong inputs with weak tasks; new tasks are white, and
-their contexts may have another length than those of pretraining. Theory is the proportional limit with the spectrum of
-each dimension, at the ratios of its whole sizes. Simulation draws runs, fits their readouts and takes their errors
-under the test law. The claim is that the means of runs tend to the limit with a gap of order 1/D, on new tasks and on tasks of
-the pool. Extends arXiv 2405.11751, whose data are white.
+Inputs and tasks have power-law spectra in one eigenbasis, strong inputs with weak tasks, scaled so that labels vary
+as much as those of white data; new tasks are white, and their contexts may have another length than those of
+pretraining. Theory is the proportional limit with the spectrum of each dimension, at the ratios of its whole sizes.
+Simulation draws runs, fits their readouts and takes their errors under the test law. The claim is that the means of
+runs tend to the limit with a gap of order 1/D, on new tasks and on tasks of the pool. Extends arXiv 2405.11751, whose
+data are white.
 """
 
 from dataclasses import dataclass, replace
@@ -39,8 +40,8 @@ class Case:
     kappa: float = 0.6  # κ = K/D, tasks of the pool
     noise: float = 0.1  # ρ, variance of the label noise
     ridge: float = 1e-3  # λ, ridge of the readout
-    input_power: float = 0.7  # inputs have the eigenvalues j^-power
-    task_power: float = 0.4  # tasks have the eigenvalues (D + 1 − j)^-power
+    input_power: float = 0.7  # inputs have eigenvalues in proportion to j^-power
+    task_power: float = 0.4  # tasks have eigenvalues in proportion to (D + 1 − j)^-power
     tau: Span = Span(0.2, 10.0, 25)  # τ = n/D², pretraining sequences of the curves
     drawn_tau: tuple[float, ...] = (0.6, 2.0)  # τ of the drawn runs
     draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs
@@ -53,9 +54,11 @@ class Case:
             checked(name, getattr(self, name), at_least=0.0, infinite=False)
 
     def spectra(self, dimension: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Relative eigenvalues of inputs and of tasks."""
+        """Relative eigenvalues of inputs and of tasks, with which labels have variance 1 before noise."""
         j = np.arange(1, dimension + 1.0)
-        return tuple((j**-self.input_power).tolist()), tuple((j[::-1] ** -self.task_power).tolist())
+        inputs, tasks = j**-self.input_power, j[::-1] ** -self.task_power
+        inputs = inputs / np.mean(inputs)
+        return tuple(inputs.tolist()), tuple((tasks / np.mean(inputs * tasks)).tolist())
 
     def predicted(self, ratios: Ratios, dimension: int) -> Errors:
         """The limit: ICL on white tasks at the test length, IDG and training error as in pretraining."""
@@ -110,7 +113,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Errors on new tasks and on the pool against τ, beside those of white data."""
     curves, white = result["theory/curves"].to_dataset(), result["theory/white"].to_dataset()
-    titles = {"icl": "on white new tasks, test length", "idg": "on tasks of the pool"}
+    titles = {"icl": "on white new tasks, at the test length", "idg": "on tasks of the pool"}
     for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         figures.theory_line(axes, curves.tau, curves[target], color=figures.COLORS[0], label="structured data")
         figures.dashed_line(
