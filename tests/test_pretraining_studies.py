@@ -14,7 +14,7 @@ from iclab.studies.pretraining import Span, law_of
 from iclab.studies.pretraining_runs import Draws
 from iclab.theory.generalization import errors
 
-DRAWN = ("double-descent", "context-length", "task-diversity", "ridge", "structured", "finite-size")
+DRAWN = ("double-descent", "context-length", "task-diversity", "ridge", "structured", "finite-size", "forecast")
 
 
 def test_theory_answers_alone_and_every_claim_holds() -> None:
@@ -130,6 +130,7 @@ def test_pools_are_drawn_once_and_for_all() -> None:
         ("task-diversity", {"bayes_kappa": (3.0,)}, "bayes_kappa must be among finite_kappa"),
         ("structured", {"input_power": -1.0}, "input_power must be finite and >= 0; got -1.0"),
         ("structured", {"test_alpha": np.inf}, "test_alpha must be finite and > 0"),
+        ("forecast", {"fits": 31}, "fits must be a whole number >= 32; got 31"),
         ("finite-size", {"pools": 0}, "pools must be a whole number >= 1; got 0"),
     ],
 )
