@@ -131,11 +131,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     accounts = {name: result[f"theory/{name}"].to_dataset() for name in ("limit", "pool", "leverage")}
     for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         tau = accounts["limit"].tau
-        figures.theory_line(axes, tau, accounts["limit"][target], label="limit")
-        figures.dashed_line(axes, tau, accounts["pool"][target], color=figures.COLORS[0], label="pool prediction")
-        axes.plot(
-            tau, accounts["leverage"][target], "x", color=figures.INK, ms=6, zorder=5, label="leverage prediction"
-        )
+        for name, mark in (("limit", "_"), ("pool", "+"), ("leverage", "x")):
+            axes.plot(tau, accounts[name][target], mark, color=figures.INK, ms=7, zorder=5, label=f"forecast: {name}")
         if "simulation" in result.children:
             band = result["simulation/band"].to_dataset()
             mean, deviation = (band[f"{target}_{name}"].mean("seed") for name in ("mean", "deviation"))
