@@ -4,35 +4,45 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
+from iclab import Ratios
+from iclab.pretraining_claims import CloseMeans, LimitOfMeans
 from iclab.studies import STUDIES
 from iclab.studies.pretraining import Span, law_of
+from iclab.studies.pretraining_runs import Draws
+from iclab.theory.generalization import errors
 
-ALONE = ("double-descent", "context-length", "non-monotone-context", "task-diversity", "ridge")
-
-
-@pytest.fixture(scope="module", params=ALONE)
-def answered(request: pytest.FixtureRequest):
-    study = STUDIES[request.param]
-    return study, study.run()
+DRAWN = ("double-descent", "context-length", "task-diversity", "ridge", "structured", "finite-size", "forecast")
 
 
-def test_theory_answers_alone_and_every_claim_holds(answered) -> None:
-    study, result = answered
+def test_theory_answers_alone_and_every_claim_holds() -> None:
+    study = STUDIES["non-monotone-context"]
+    result = study.run()
     assert list(result.children) == ["theory"]
     assert len(result.attrs["seeds"]) == 0
     assert len(study.verdicts(result)) == len(study.claims)
     assert all(verdict.holds for verdict in study.verdicts(result))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawn_runs_bear_every_claim_out(name: str) -> None:
+    study = STUDIES[name]
+    verdicts = study.verdicts(study.run())
+    assert len(verdicts) == len(study.claims)
+    for verdict in verdicts:
+        assert verdict.holds, f"{verdict.meaning} {verdict.value}, {verdict.evidence}"
+
+
 def test_errors_peak_where_sequences_are_as_many_as_weights() -> None:
     study = STUDIES["double-descent"]
     small = replace(study.quick, dimension=(16,), leverage_dimension=8, leverage_tau=(2.0,))
-    result = study.run(small)
+    result = study.run(small, seeds=0)
     curves, pool = result["theory/curves"].to_dataset(), result["theory/pool"].to_dataset()
-    for errors in (curves.icl, curves.idg):
-        late = errors.where(errors.tau > 0.5)  # with little pretraining the error is large too
+    for curve in (curves.icl, curves.idg):
+        late = curve.where(curve.tau > 0.5)  # with little pretraining the error is large too
         assert_allclose(curves.tau[late.argmax("tau")], 1, rtol=0.02)  # half a step of the grid
     # D(D + 1) weights in finite dimension: τ = 17/16
     assert_allclose(pool.tau[pool.icl.sel(dimension=16).argmax("tau")], 17 / 16, rtol=0.07)
@@ -41,7 +51,7 @@ def test_errors_peak_where_sequences_are_as_many_as_weights() -> None:
 
 
 def test_best_lengths_are_those_that_the_published_figure_marks() -> None:
-    result = STUDIES["context-length"].run()
+    result = STUDIES["context-length"].run(seeds=0)
     # the marks lie on grids of five decades in 500 points, 2 % a step
     published = {
         "known": [(0.3, 6.15), (0.5, 5.6), (0.7, 7.4)],
@@ -57,7 +67,7 @@ def test_best_lengths_are_those_that_the_published_figure_marks() -> None:
 
 
 def test_a_longer_test_context_never_hurts() -> None:
-    tests = STUDIES["context-length"].run()["theory/tests"].to_dataset()
+    tests = STUDIES["context-length"].run(seeds=0)["theory/tests"].to_dataset()
     assert (tests.icl.diff("test_alpha") < 0).all()
 
 
@@ -74,7 +84,7 @@ def test_the_border_of_best_lengths_lies_above_the_published_line() -> None:
 
 def test_only_linear_attention_closes_the_gap_at_as_many_tasks_as_dimensions() -> None:
     study = STUDIES["task-diversity"]
-    result = study.run(replace(study.quick, dimension=(16,), pools=1, contexts=100))
+    result = study.run(replace(study.quick, dimension=(16,), pools=1, contexts=100), seeds=0)
     lasting = result["theory/lasting"].to_dataset()
     assert_allclose(lasting.gap, np.maximum(0, 1 - lasting.kappa), atol=1e-12)
     limit, dmmse = (result[f"theory/{name}"].to_dataset().gap.squeeze() for name in ("limit", "dmmse"))
@@ -88,7 +98,7 @@ def test_only_linear_attention_closes_the_gap_at_as_many_tasks_as_dimensions() -
 
 
 def test_the_best_ridge_removes_the_peak() -> None:
-    result = STUDIES["ridge"].run()
+    result = STUDIES["ridge"].run(seeds=0)
     best, curves = result["theory/best"].to_dataset(), result["theory/curves"].to_dataset()
     for name in ("icl", "idg"):
         assert (best[name].diff("tau") < 0).all()
@@ -116,11 +126,74 @@ def test_pools_are_drawn_once_and_for_all() -> None:
         ("task-diversity", {"contexts": 0}, "contexts must be a whole number >= 1; got 0"),
         ("ridge", {"small_ridge": (0.0,)}, "small_ridge must be finite and > 0; got 0.0"),
         ("ridge", {"kappa": float("nan")}, "kappa must be > 0; got nan"),
+        ("ridge", {"drawn_tau": (0.0,)}, "drawn_tau must be finite and > 0; got 0.0"),
+        ("task-diversity", {"bayes_kappa": (3.0,)}, "bayes_kappa must be among finite_kappa"),
+        ("structured", {"input_power": -1.0}, "input_power must be finite and >= 0; got -1.0"),
+        ("structured", {"test_alpha": np.inf}, "test_alpha must be finite and > 0"),
+        ("forecast", {"fits": 31}, "fits must be a whole number >= 32; got 31"),
+        ("finite-size", {"pools": 0}, "pools must be a whole number >= 1; got 0"),
     ],
 )
 def test_impossible_cases_are_refused_by_name(name: str, changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(STUDIES[name].quick, **changes)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "each", "message"),
+    [
+        ((8, 0), (1, 1), "dimension must be whole numbers >= 1; got 0"),
+        ((8,), (0,), "each must be a whole number >= 1; got 0"),
+        ((8, 16), (1,), "each must hold a number for each dimension; got 1 for 2"),
+    ],
+)
+def test_draws_are_counted_for_each_dimension(dimension: tuple, each: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Draws(dimension, each)
+
+
+def means_result(gaps: np.ndarray) -> xr.DataTree:
+    """Theory 1 throughout; simulation 1 + gaps, (seed, dimension, tau)."""
+    axes = {"dimension": [10, 20, 40], "tau": [1.0, 2.0]}
+    known = xr.DataArray(np.ones((3, 2)), axes)
+    drawn = xr.DataArray(1 + gaps, {"seed": np.arange(len(gaps)), **axes})
+    groups = {"theory/runs": xr.Dataset({"icl": known, "idg": known})}
+    return xr.DataTree.from_dict({**groups, "simulation/runs": xr.Dataset({"icl": drawn, "idg": drawn})})
+
+
+def test_the_order_of_means_is_that_of_their_common_gap_and_its_error_that_of_the_seeds() -> None:
+    claim = LimitOfMeans("theory/runs", "simulation/runs", "meaning")
+    bias = np.array([0.4, 0.2, 0.1])[:, None] * np.ones(2)
+    scatter = np.array([0.05, -0.05, 0.02, -0.02])[:, None, None]
+    verdict = claim.verdict(means_result(bias + scatter))  # scatter that the mean cancels
+    assert_allclose(verdict.value, 1.0, rtol=1e-12)
+    # standard deviation of the four seeds .0440, over √4
+    assert dict(verdict.evidence)["dimension 10"] == "gap 40.00 ± 2.20 %"
+    assert verdict.holds
+    assert not claim.verdict(means_result(np.full((4, 3, 2), 0.3) + scatter)).holds
+    assert claim.verdict(means_result(bias + scatter[:2])).word == "open"
+
+
+def test_means_are_close_within_a_distance_and_three_standard_errors() -> None:
+    claim = CloseMeans("theory/runs", "simulation/runs", "meaning", most=0.015)
+    scatter = np.array([0.05, -0.05, 0.02, -0.02])[:, None, None] * np.ones((3, 2))  # standard error .022
+    assert_allclose(claim.verdict(means_result(0.08 + scatter)).value, 0.08 - 3 * 0.0219848, atol=1e-6)
+    assert claim.verdict(means_result(0.08 + scatter)).holds
+    assert not claim.verdict(means_result(0.09 + scatter)).holds
+    assert claim.verdict(means_result(scatter[:2])).word == "open"
+
+
+def test_runs_are_drawn_from_their_seed_and_theory_is_asked_at_their_whole_sizes() -> None:
+    study = STUDIES["finite-size"]
+    case = replace(study.quick, tau=(1.9,), pools=1, draws=Draws((5,), (2,), route="direct"))
+    result = study.run(case, seeds=2)
+    sizes, limit = result["theory/sizes"].to_dataset(), result["theory/limit"].to_dataset()
+    # D = 5: N = 5, K = 10 and n = 10 round(1.9 · 25/10) = 50, so that τ is 2
+    assert [int(sizes[name].item()) for name in ("context_length", "tasks", "sequences")] == [5, 10, 50]
+    assert_allclose(limit.icl.item(), errors(Ratios(1.0, 2.0, 2.0, 0.1), ridge=1e-3).icl, rtol=1e-14)
+    runs = result["simulation/runs"].to_dataset()
+    assert np.ptp(runs.icl.values) > 0
+    assert_array_equal(study.run(case, seeds=[1])["simulation/runs"].icl[0], runs.icl[1])
 
 
 @pytest.mark.parametrize("sizes", [(0.0, 1.0), (2.0, 1.0), (1.0, np.inf), (np.nan, 1.0)])

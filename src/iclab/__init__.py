@@ -23,6 +23,7 @@ _HOME = {
 }
 _ROOMS = (
     "agreement", "attention", "claims", "contract", "conventions", "figures", "inspection", "outcomes", "planning",
+    "pretraining_claims",
     "problem", "readouts", "report", "simulation", "spectra", "stages", "store", "studies", "study", "theory",
     "training_claims",
 )  # fmt: skip

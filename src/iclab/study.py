@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,7 +99,7 @@ class Study:
         return self._tree(case, answers, seed=seed, seconds=time.perf_counter() - begun)
 
     def _theory(self, case: Any, seed: int) -> Outcomes:
-        return self.theory(case) if self.start is None else self.theory(case, self.start(case, seed))
+        return _once(self.theory, case) if self.start is None else self.theory(case, self.start(case, seed))
 
     def _simulated(self, simulation: Callable[..., Outcomes], case: Any, seed: int) -> Outcomes:
         try:
@@ -134,6 +135,12 @@ class Study:
             **environment(),
         }
         return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attributes), **groups})
+
+
+@lru_cache(maxsize=4)
+def _once(theory: Callable[..., Outcomes], case: Any) -> Outcomes:
+    """What theory says of a case, which no seed changes."""
+    return theory(case)
 
 
 def seed_numbers(seeds: int | Iterable[int]) -> tuple[int, ...]:

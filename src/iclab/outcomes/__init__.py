@@ -3,6 +3,7 @@
 from iclab.outcomes.labels import (
     Measured,
     Quantity,
+    Table,
     answers,
     half_drops,
     losses,
@@ -45,6 +46,7 @@ __all__ = [
     "SearchEnds",
     "SingleHeadCurves",
     "SmallNoiseLoss",
+    "Table",
     "Trajectory",
     "TransformerCurves",
     "ValueCurves",

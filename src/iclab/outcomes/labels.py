@@ -39,8 +39,13 @@ AXES = {
     "noise": Quantity("ρ", ("noise",), "label²", "variance of the label noise"),
     "tilt": Quantity("p", ("tilt",), "", "power of the input eigenvalues"),
     "fraction": Quantity("p", ("fraction",), "", "fraction of sequences with fresh tasks"),
+    "dimension": Quantity("D", ("dimension",), "", "entries of an input"),
+    "alpha": Quantity("α", ("alpha",), "", "examples of a context for each dimension, N/D"),
+    "kappa": Quantity("κ", ("kappa",), "", "tasks of the pool for each dimension, K/D"),
+    "tau": Quantity("τ", ("tau",), "", "pretraining sequences for each squared dimension, n/D²"),
+    "ridge": Quantity("λ", ("ridge",), "", "ridge of the readout"),
 }
-"""The axes along which `Measured` may lie and whose points have values."""
+"""The axes along which `Measured` and `Table` may lie and whose points have values."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,24 @@ class Measured:
         yield self.name, Quantity(self.symbol, tuple(self.axes), self.unit, self.words), np.asarray(self.values)
 
 
+@dataclass(frozen=True)
+class Table:
+    """Several quantities over the same named axes, in their order.
+
+    `columns` holds each quantity by name: symbol, unit, words, values.
+    """
+
+    axes: Mapping[str, np.ndarray]
+    columns: Mapping[str, tuple[str, str, str, np.ndarray]]
+
+    def quantities(self) -> Iterator[tuple[str, Quantity, np.ndarray]]:
+        """The points of the axes, then the quantities themselves."""
+        for axis, points in self.axes.items():
+            yield axis, AXES[axis], np.asarray(points)
+        for name, (symbol, unit, words, values) in self.columns.items():
+            yield name, Quantity(symbol, tuple(self.axes), unit, words), np.asarray(values)
+
+
 def losses(values: np.ndarray, **axes: np.ndarray | None) -> Measured:
     """Mean squared errors over named axes, as in losses(curves, rate=rates, time=time)."""
     return Measured("loss", "L", "label²", "mean squared error", values, axes)
@@ -85,7 +108,7 @@ def quantities(outcome: Any) -> Iterator[tuple[str, Quantity, np.ndarray]]:
 
     Raises ValueError where an array has not one axis for each name.
     """
-    parts = outcome.quantities() if isinstance(outcome, Measured) else _fields(outcome)
+    parts = outcome.quantities() if isinstance(outcome, Measured | Table) else _fields(outcome)
     for name, described, array in parts:
         whole = f"{type(outcome).__name__}.{name}"
         require(

@@ -4,8 +4,9 @@ Linear attention that is pretrained on n sequences fits them exactly up to n = D
 for large D, its errors on new tasks and on tasks of the pool peak, and they fall again beyond it, while the error on
 the pretraining data itself leaves zero. Theory is the proportional limit D → ∞, and two accounts of finite
 dimension: the *pool* prediction, which keeps the pool itself and the exact moments of its contexts, and the
-*leverage* prediction, which adds that sequences differ in leverage. The claim is that the pool prediction
-tends to the limit. Published as figure 1 of arXiv 2405.11751; finite dimension goes beyond it.
+*leverage* prediction, which adds that sequences differ in leverage. Simulation draws runs and fits their readouts.
+The claims are that the pool prediction tends to the limit, and that the means of runs do, both with a gap of order
+1/D. Published as figure 1 of arXiv 2405.11751; finite dimension goes beyond it.
 """
 
 from dataclasses import dataclass, replace
@@ -18,13 +19,17 @@ from iclab import theory as theories
 from iclab.claims import Limit
 from iclab.error_curves import ErrorsByDimensionAndSequences, ErrorsByLengthAndSequences, ErrorsBySequences
 from iclab.numerics import checked, whole_number, whole_numbers
-from iclab.outcomes import Errors, Levels
-from iclab.problem import Ratios
-from iclab.studies.pretraining import SEQUENCES, Span, bounds, column, error_axes, law_of, table
+from iclab.outcomes import Errors, Levels, Table
+from iclab.pretraining_claims import LimitOfMeans
+from iclab.problem import Pretraining, Ratios
+from iclab.studies.pretraining import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
+from iclab.studies.pretraining_runs import Draws, Grid, Run
 from iclab.study import Study
 
 if TYPE_CHECKING:
     import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -42,6 +47,8 @@ class Case:
     dimension: tuple[int, ...] = (16, 32, 64)  # D of the pool predictions
     leverage_tau: tuple[float, ...] = (0.2, 0.5, 0.85, 1.15, 1.5, 2.0)  # τ of the leverage prediction; published
     leverage_dimension: int = 32  # D of the leverage prediction
+    drawn_tau: tuple[float, ...] = (0.2, 0.5, 1.5, 2.0)  # τ of the drawn runs; published, with 0.85 and 1.15
+    draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs, at finite_alpha
 
     def __post_init__(self) -> None:
         Ratios(np.array(self.alpha), self.kappa, 1.0, self.noise)
@@ -50,15 +57,31 @@ class Case:
         checked("leverage_tau", self.leverage_tau, above=0.0, infinite=False)
         whole_numbers("dimension", self.dimension)
         whole_number("leverage_dimension", self.leverage_dimension)
+        checked("drawn_tau", self.drawn_tau, above=0.0, infinite=False)
+
+    def runs(self, dimension: tuple[int, ...], tau: tuple[float, ...]) -> Grid:
+        """Runs at finite_alpha."""
+
+        def run(dimension: int, tau: float) -> Run:
+            ratios = Ratios(self.finite_alpha, self.kappa, tau, self.noise)
+            return Run(Pretraining.of(ratios, dimension), self.ridge)
+
+        return Grid.of(run, dimension=dimension, tau=tau)
+
+    @property
+    def drawn(self) -> Grid:
+        """The runs that are drawn."""
+        return self.runs(self.draws.dimension, self.drawn_tau)
 
 
-Answers = ErrorsByLengthAndSequences | ErrorsBySequences | ErrorsByDimensionAndSequences | Levels
+Answers = ErrorsByLengthAndSequences | ErrorsBySequences | ErrorsByDimensionAndSequences | Table | Levels
 
 
 def theory(case: Case) -> dict[str, Answers]:
     """The limit for each context length; the limit, pool and leverage predictions at the finite one."""
     errors, finite_size = theories.generalization.errors, theories.finite_size
-    tau, some = case.tau.grid(), case.finite_tau.grid()
+    tau = around(case.tau.grid(), [1.0])
+    some = around(case.finite_tau.grid(), [1.0, *(1 + 1 / np.array(case.dimension))])
     curves = errors(Ratios(column(case.alpha), case.kappa, tau, case.noise), ridge=case.ridge)
     limit = errors(Ratios(case.finite_alpha, case.kappa, some, case.noise), ridge=case.ridge)
 
@@ -73,13 +96,23 @@ def theory(case: Case) -> dict[str, Answers]:
     few = (case.leverage_dimension,)
     pools = table(pool, case.dimension, some)
     leverages = table(leverage, few, case.leverage_tau)
+    checked_runs = case.runs(case.dimension, case.leverage_tau)
     return {
         "bounds": bounds(case.noise),
         "curves": ErrorsByLengthAndSequences(np.array(case.alpha), tau, curves.icl, curves.idg, curves.train),
         "limit": ErrorsBySequences(some, limit.icl, limit.idg, limit.train),
         "pool": ErrorsByDimensionAndSequences(np.array(case.dimension), some, **pools),
         "leverage": ErrorsByDimensionAndSequences(np.array(few), np.array(case.leverage_tau), **leverages),
+        "limit_at": checked_runs.limit(),
+        "pool_at": checked_runs.predicted(lambda run: pool(run.size.dimension, float(run.size.ratios.tau))),
+        "sizes": case.drawn.sizes(),
+        "runs": case.drawn.limit(),
     }
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+    """Errors of drawn runs, exact for the readout of each."""
+    return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
@@ -99,31 +132,55 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     for dimension in leverage.dimension.values:
         label = f"leverage, D = {dimension}"
         finite.plot(leverage.tau, leverage.icl.sel(dimension=dimension), "x", color=figures.INK, ms=5, label=label)
+    if "simulation" in result.children:
+        _draw_runs(finite, result)
     error_axes(new, result, SEQUENCES, title="on new tasks (ICL)")
     error_axes(known, result, SEQUENCES, title="on tasks of the pool (IDG); dashed: on the data")
     error_axes(finite, result, SEQUENCES, title="on new tasks, in finite dimension")
     known.set_ylim(bottom=0.1 * float(curves.idg.min()))
     new.legend()
-    finite.legend()
+    finite.legend(fontsize=7, loc="upper right")
+
+
+def _draw_runs(axes: "Axes", result: "xr.DataTree") -> None:
+    """Means of runs in the highest dimension, at the τ of their whole sizes."""
+    sizes, runs = result["theory/sizes"].to_dataset(), result["simulation/runs"].to_dataset()
+    largest = runs.dimension.values[-1]
+    tau = sizes.sequences.sel(dimension=largest) / largest**2
+    label = f"drawn runs, D = {largest}"
+    figures.mean_points(axes, tau, runs.icl.sel(dimension=largest), color=figures.COLORS[1], label=label)
 
 
 STUDY = Study(
     name="double-descent",
     question=str(__doc__),
-    version=1,
+    version=2,
     quick=Case(),
-    full=replace(Case(), dimension=(32, 64, 128), leverage_dimension=48, tau=Span(0.05, 20.0, 401)),
+    full=replace(
+        Case(),
+        dimension=(32, 64, 128),
+        leverage_dimension=48,
+        tau=Span(0.05, 20.0, 401),
+        drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0),
+        draws=Draws((25, 50, 100), (8, 2, 1)),
+    ),
     theory=theory,
-    simulation=None,
+    simulation=simulation,
     figure=figure,
     claims=(
         Limit(
-            "theory/limit/icl",
-            "theory/pool/icl",
+            "theory/limit_at/icl",
+            "theory/pool_at/icl",
             "The prediction for a given pool in finite dimension tends to the proportional limit.",
             along="dimension",
             order=1.0,
         ),
+        LimitOfMeans(
+            "theory/runs",
+            "simulation/runs",
+            "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
+        ),
     ),
+    seeds=8,
     size=(11.0, 3.8),
 )

@@ -11,6 +11,7 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.numerics import require, whole_number
 from iclab.outcomes import Errors, Levels
+from iclab.readouts import Pool
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,6 +46,12 @@ class Span:
         return np.geomspace(self.least, self.most, self.points)
 
 
+def around(sizes: Iterable[float], peaks: Iterable[float]) -> Float[np.ndarray, "point"]:
+    """The sizes, and more of them near peaks and on them, in rising order."""
+    near = np.array([0.9, 0.94, 0.97, 0.985, 0.993, 1.0, 1.007, 1.015, 1.03, 1.06, 1.1])
+    return np.unique(np.concatenate([np.array(tuple(sizes)), np.outer(tuple(peaks), near).ravel()]))
+
+
 def column(values: Iterable[float]) -> Float[np.ndarray, "n 1"]:
     """Values down the rows of a grid."""
     return np.array(tuple(values), dtype=float)[:, None]
@@ -59,8 +66,14 @@ def law_of(dimension: int, *, alpha: float, kappa: float, noise: float, pool: in
     tasks = finite_size.SphereTasks(dimension)
     if np.isfinite(kappa):
         count = max(1, round(kappa * dimension))
-        tasks = finite_size.Pool(tasks.draw(count, np.random.default_rng((_STREAM, pool))))
+        tasks = Pool(tasks.draw(count, np.random.default_rng((_STREAM, pool))))
     return finite_size.ContextLaw(tasks, max(1, round(alpha * dimension)), noise)
+
+
+def pool_of(law: "ContextLaw") -> Float[np.ndarray, "K D"]:
+    """The tasks of a law that has a pool."""
+    assert isinstance(law.tasks, Pool)
+    return law.tasks.vectors
 
 
 def table(answer: Callable[..., Errors], *axes: Iterable) -> dict[str, Float[np.ndarray, "..."]]:
@@ -85,5 +98,10 @@ def error_axes(axes: "Axes", result: "xr.DataTree", sizes: str, *, title: str) -
     axes.set_ylabel("mean squared error")
     seen = axes.get_ylim()
     levels = result["theory/bounds"].to_dataset().loss.values
-    figures.level_lines(axes, levels[levels > 0])
+    for level, name in zip(levels, ("1 + ρ", "ρ"), strict=True):
+        if seen[0] < level < seen[1]:
+            figures.level_lines(axes, [level])
+            axes.annotate(
+                name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", size=7, color="#777777"
+            )
     axes.set_ylim(seen)

@@ -3,8 +3,9 @@
 A ridge λ on the readout smooths the peak of the error at τ = n/D² = 1. The best one removes it: the error then falls
 with every further pretraining sequence. New tasks want another ridge than tasks of the pool, unless every context
 has a fresh task. Theory is the proportional limit at any ridge, without one, and at the best one for each target.
-The claim is that the formulas with ridge meet those without, at first order in the ridge. The curves with several
-ridges are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
+Simulation draws runs and fits their readouts. The claims are that the formulas with ridge meet those without, at
+first order in the ridge, and that the means of runs tend to the limit with a gap of order 1/D. The curves with
+several ridges are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
 """
 
 from dataclasses import dataclass, replace
@@ -17,13 +18,17 @@ from iclab import theory as theories
 from iclab.agreement import SLACK, Verdict, fitted_order
 from iclab.error_curves import BestRidges, ErrorsByRidgeAndSequences, ErrorsBySequences
 from iclab.numerics import checked
-from iclab.outcomes import Levels
-from iclab.problem import Ratios
-from iclab.studies.pretraining import SEQUENCES, Span, bounds, column, error_axes
+from iclab.outcomes import Levels, Table
+from iclab.pretraining_claims import LimitOfMeans
+from iclab.problem import Pretraining, Ratios
+from iclab.studies.pretraining import SEQUENCES, Span, around, bounds, column, error_axes
+from iclab.studies.pretraining_runs import Draws, Grid, Run
 from iclab.study import Study
 
 if TYPE_CHECKING:
     import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -37,17 +42,31 @@ class Case:
     ridge: tuple[float, ...] = (1e-5, 0.1, 1.0)  # λ, ridges of the curves; published
     tau: Span = Span(0.1, 10.0, 122)  # τ = n/D², pretraining sequences
     small_ridge: tuple[float, ...] = (1e-6, 1e-7, 1e-8)  # λ that stand for none
+    drawn_ridge: tuple[float, ...] = (0.1, 1.0)  # λ of the drawn runs
+    drawn_tau: tuple[float, ...] = (0.5, 1.0, 2.0)  # τ of the drawn runs
+    draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs
 
     def __post_init__(self) -> None:
         Ratios(self.alpha, self.kappa, 1.0, self.noise)
         checked("ridge", self.ridge, at_least=0.0)
         checked("small_ridge", self.small_ridge, above=0.0, infinite=False)
+        checked("drawn_ridge", self.drawn_ridge, at_least=0.0, infinite=False)
+        checked("drawn_tau", self.drawn_tau, above=0.0, infinite=False)
+
+    @property
+    def drawn(self) -> Grid:
+        """The runs that are drawn."""
+
+        def run(dimension: int, ridge: float, tau: float) -> Run:
+            return Run(Pretraining.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension), ridge)
+
+        return Grid.of(run, dimension=self.draws.dimension, ridge=self.drawn_ridge, tau=self.drawn_tau)
 
 
-def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequences | BestRidges | Levels]:
+def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequences | BestRidges | Table | Levels]:
     """Errors at several ridges, without one, and at the best ridge for each target."""
     generalization = theories.generalization
-    tau = case.tau.grid()
+    tau = around(case.tau.grid(), [1.0])
     ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
 
     def at(ridges: tuple[float, ...]) -> ErrorsByRidgeAndSequences:
@@ -67,8 +86,15 @@ def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequence
             generalization.errors(ratios, ridge=new).icl,
             generalization.errors(ratios, ridge=known).idg,
         ),
+        "sizes": case.drawn.sizes(),
+        "runs": case.drawn.limit(),
         "bounds": bounds(case.noise),
     }
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+    """Errors of drawn runs, exact for the readout of each."""
+    return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
@@ -82,6 +108,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
                 axes, curves.tau, curves[target].sel(ridge=ridge), color=color, label=f"λ = {ridge:g}"
             )
         figures.dashed_line(axes, best.tau, best[target], color=figures.INK, label="best λ at each τ")
+        if "simulation" in result.children:
+            _draw_runs(axes, result, target)
         error_axes(axes, result, SEQUENCES, title=title)
     panels[0].legend()
     figures.theory_line(ridges, best.tau, best.icl_ridge, color=figures.COLORS[0], label="for new tasks")
@@ -89,10 +117,23 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     ridges.set_xscale("log")
     ridges.set_yscale("symlog", linthresh=1e-3)
     ridges.set_ylim(bottom=0)
+    ridges.set_yticks([0, 1e-3, 1e-2, 1e-1, 1], labels=["0", "0.001", "0.01", "0.1", "1"])
+    ridges.set_yticks([], minor=True)
     ridges.set_xlabel(SEQUENCES)
     ridges.set_ylabel("ridge  λ")
     ridges.set_title("best ridge")
     ridges.legend()
+
+
+def _draw_runs(axes: "Axes", result: "xr.DataTree", target: str) -> None:
+    """Means of runs in the highest dimension, at the τ of their whole sizes, in the colors of their ridges."""
+    sizes, runs = result["theory/sizes"].to_dataset(), result["simulation/runs"].to_dataset()
+    ridges, largest = list(result["theory/curves"].to_dataset().ridge.values), runs.dimension.values[-1]
+    for i, ridge in enumerate(runs.ridge.values):
+        tau = sizes.sequences.sel(dimension=largest, ridge=ridge) / largest**2
+        color = figures.COLORS[ridges.index(ridge)] if ridge in ridges else figures.INK
+        label = f"drawn runs, D = {largest}" if i == 0 else None
+        figures.mean_points(axes, tau, runs[target].sel(dimension=largest, ridge=ridge), color=color, label=label)
 
 
 @dataclass(frozen=True)
@@ -124,12 +165,27 @@ class ExactWithoutRidge:
 STUDY = Study(
     name="ridge",
     question=str(__doc__),
-    version=1,
+    version=2,
     quick=Case(),
-    full=replace(Case(), kappa=float("inf"), tau=Span(0.05, 20.0, 402)),
+    full=replace(
+        Case(),
+        kappa=float("inf"),
+        tau=Span(0.05, 20.0, 402),
+        drawn_ridge=(1e-5, 0.1, 1.0),
+        drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
+        draws=Draws((25, 50, 100), (8, 2, 1)),
+    ),
     theory=theory,
-    simulation=None,
+    simulation=simulation,
     figure=figure,
-    claims=(ExactWithoutRidge(),),
+    claims=(
+        ExactWithoutRidge(),
+        LimitOfMeans(
+            "theory/runs",
+            "simulation/runs",
+            "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
+        ),
+    ),
+    seeds=8,
     size=(11.0, 3.8),
 )

@@ -5,10 +5,12 @@ many tasks as inputs have entries, κ = K/D = 1: with contexts and pretraining w
 nothing above. The Bayes estimator that knows the pool (dMMSE) has no such transition. It singles a task of the pool
 out until there are exp(s_c D) of them, where s_c is what a context tells of its task. Theory is the proportional
 limit, the prediction for a pool of finite dimension, dMMSE for pools that are written out, and dMMSE in the limit, a
-random-energy model. The claim is that the mean gap of finite pools tends to the limit. Published as figure 4 of
-arXiv 2405.11751; the limit of dMMSE goes beyond it.
+random-energy model. Simulation draws runs and fits their readouts, and asks dMMSE about drawn contexts. The claims
+are that the mean gap of finite pools tends to the limit, that the errors of drawn runs do, and that dMMSE has the gap
+that is predicted. Published as figure 4 of arXiv 2405.11751; the limit of dMMSE goes beyond it.
 """
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.claims import Limit
+from iclab.claims import Limit, WithinErrors
 from iclab.error_curves import (
     ErrorsByLogTasks,
     GapByDimensionAndTasks,
@@ -24,15 +26,21 @@ from iclab.error_curves import (
     GapByTasksAndLength,
     TaskThreshold,
 )
-from iclab.numerics import checked, whole_number, whole_numbers
-from iclab.outcomes import Errors, Levels
-from iclab.problem import Ratios
-from iclab.studies.pretraining import TASKS, Span, bounds, column, law_of, table
+from iclab.numerics import checked, require, whole_number, whole_numbers
+from iclab.outcomes import Errors, Levels, Table
+from iclab.pretraining_claims import LimitOfMeans
+from iclab.problem import Pretraining, Ratios
+from iclab.studies.pretraining import TASKS, Span, bounds, column, law_of, pool_of, table
+from iclab.studies.pretraining_runs import Draws, Grid, Run
 from iclab.study import Study
 
 if TYPE_CHECKING:
     import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from iclab.readouts import ContextLaw
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,10 @@ class Case:
     bayes_alpha: float = 1.0  # α = N/D of the Bayes estimator with exp(sD) tasks
     bayes_noise: float = 0.1  # ρ of the Bayes estimator with exp(sD) tasks
     contexts: int = 400  # of the quadrature for the Bayes estimator
+    drawn_kappa: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # κ of the drawn runs
+    draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="preconditioned")  # runs, at finite_alpha
+    bayes_kappa: tuple[float, ...] = (0.5, 4.0)  # κ of the Bayes estimator on drawn contexts, of finite_kappa
+    drawn_contexts: int = 20  # contexts drawn for the Bayes estimator and each seed
 
     def __post_init__(self) -> None:
         Ratios(np.array(self.alpha), 1.0, self.tau_for_alpha, self.noise)
@@ -62,9 +74,31 @@ class Case:
         whole_number("pools", self.pools)
         whole_number("bayes_dimension", self.bayes_dimension)
         whole_number("contexts", self.contexts)
+        whole_number("drawn_contexts", self.drawn_contexts)
+        checked("drawn_kappa", self.drawn_kappa, above=0.0, infinite=False)
+        require(
+            set(self.bayes_kappa) <= set(self.finite_kappa),
+            f"bayes_kappa must be among finite_kappa, {self.finite_kappa}; got {self.bayes_kappa}.",
+        )
+
+    @property
+    def drawn(self) -> Grid:
+        """The runs that are drawn, without ridge."""
+
+        def run(dimension: int, kappa: float) -> Run:
+            ratios = Ratios(self.finite_alpha, kappa, self.tau_for_alpha * self.finite_alpha, self.noise)
+            return Run(Pretraining.of(ratios, dimension), 0.0)
+
+        return Grid.of(run, dimension=self.draws.dimension, kappa=self.drawn_kappa)
+
+    def known(self, kappa: float) -> "ContextLaw":
+        """The contexts, with their pool, that the Bayes estimator knows."""
+        return law_of(self.bayes_dimension, alpha=self.finite_alpha, kappa=kappa, noise=self.noise)
 
 
-Answers = GapByTasks | GapByTasksAndLength | GapByDimensionAndTasks | ErrorsByLogTasks | TaskThreshold | Levels
+Answers = (
+    GapByTasks | GapByTasksAndLength | GapByDimensionAndTasks | ErrorsByLogTasks | TaskThreshold | Table | Levels
+)
 
 
 def theory(case: Case) -> dict[str, Answers]:
@@ -80,7 +114,9 @@ def theory(case: Case) -> dict[str, Answers]:
     pools = table(pool, case.dimension, case.finite_kappa, range(case.pools))
     mean_gap = np.mean(pools["icl"] - pools["idg"], axis=-1)
     limit = gap(Ratios(case.finite_alpha, some, finite_tau, case.noise))
-    s = np.linspace(0, 1.5, 121) * float(estimators.task_threshold(case.bayes_alpha, case.bayes_noise))
+    threshold = float(estimators.task_threshold(case.bayes_alpha, case.bayes_noise))
+    below = threshold * (1 - 1e-9)  # errors jump there
+    s = np.sort([*np.linspace(0, 1.5, 121) * threshold, below])
     many = estimators.dmmse_errors(case.bayes_alpha, case.bayes_noise, s)
     return {
         "gap": GapByTasksAndLength(
@@ -93,18 +129,43 @@ def theory(case: Case) -> dict[str, Answers]:
             np.array([case.bayes_dimension]), some, np.array([[_dmmse_gap(case, one) for one in case.finite_kappa]])
         ),
         "exponential": ErrorsByLogTasks(s, many.icl, many.idg),
-        "threshold": TaskThreshold(
-            estimators.task_threshold(case.bayes_alpha, case.bayes_noise),
-            estimators.ridge_error(case.bayes_alpha, case.bayes_noise),
-        ),
+        "threshold": TaskThreshold(threshold, estimators.ridge_error(case.bayes_alpha, case.bayes_noise)),
+        "sizes": case.drawn.sizes(),
+        "runs": case.drawn.limit(),
         "bounds": bounds(case.bayes_noise),
     }
 
 
 def _dmmse_gap(case: Case, kappa: float) -> float:
-    law = law_of(case.bayes_dimension, alpha=case.finite_alpha, kappa=kappa, noise=case.noise)
-    errors = theories.estimators.pool_dmmse_errors(law, contexts=case.contexts)
+    errors = theories.estimators.pool_dmmse_errors(case.known(kappa), contexts=case.contexts)
     return float(errors.icl - errors.idg)
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table | GapByDimensionAndTasks]:
+    """Errors of drawn runs, exact for the readout of each; dMMSE on drawn contexts."""
+    import jax
+
+    from iclab.simulation import estimators
+
+    fitted, drawn = jax.random.split(key)
+
+    def gap(kappa: float, key: "PRNGKeyArray") -> float:
+        law = case.known(kappa)
+        errors = estimators.dmmse_errors(
+            pool_of(law),
+            law.context_length,
+            noise=law.noise,
+            contexts=case.drawn_contexts,
+            key=key,
+        )
+        return float(np.mean(errors.icl) - np.mean(errors.idg))
+
+    some = np.array(case.bayes_kappa)
+    gaps = [[gap(kappa, jax.random.fold_in(drawn, i)) for i, kappa in enumerate(case.bayes_kappa)]]
+    return {
+        "runs": case.drawn.simulated(case.draws, key=fitted),
+        "dmmse": GapByDimensionAndTasks(np.array([case.bayes_dimension]), some, np.array(gaps)),
+    }
 
 
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
@@ -124,40 +185,63 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         )
     for dimension in dmmse.dimension.values:
         gap, label = dmmse.gap.sel(dimension=dimension), f"dMMSE, D = {dimension}"
-        finite.plot(dmmse.kappa, gap, "s-", color=figures.COLORS[3], ms=4, lw=0.8, label=label)
+        figures.theory_line(finite, dmmse.kappa, gap, color=figures.COLORS[3], label=label)
+    if "simulation" in result.children:
+        _draw_drawn(finite, result)
+    case = json.loads(result.attrs["case"])
+    slope, alpha, noise = (case[name] for name in ("tau_for_alpha", "finite_alpha", "noise"))
     for axes, title in (
-        (limit, "linear attention, τ in proportion to α"),
-        (finite, "in finite dimension, and dMMSE"),
+        (limit, f"linear attention: τ = {slope:g} α, ρ = {noise:g}"),
+        (finite, f"finite D, and dMMSE: α = {alpha:g}, τ = {slope * alpha:g}, ρ = {noise:g}"),
     ):
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(TASKS)
         axes.set_title(title)
-        axes.legend()
+        axes.legend(fontsize=7)
     limit.set_ylim(bottom=1e-4)
     limit.set_ylabel("gap  ICL − IDG")
     many, threshold = result["theory/exponential"].to_dataset(), result["theory/threshold"].to_dataset()
     figures.theory_line(bayes, many.log_tasks, many.icl, color=figures.COLORS[3], label="dMMSE on new tasks")
     figures.theory_line(bayes, many.log_tasks, many.idg, color=figures.COLORS[5], label="dMMSE on the pool")
-    figures.level_lines(bayes, [*result["theory/bounds"].to_dataset().loss.values])
+    figures.level_lines(bayes, [*result["theory/bounds"].to_dataset().loss.values], label="1 + ρ and ρ")
     bayes.axvline(float(threshold.log_tasks), color=figures.INK, lw=0.8, ls="--", label="$s_c$, tasks enough")
     bayes.set_xlabel("$s = \\ln K / D$  (nats)")
     bayes.set_ylabel("mean squared error")
-    bayes.set_title("dMMSE with exponentially many tasks")
+    bayes.set_title(f"dMMSE, D → ∞: α = {case['bayes_alpha']:g}, ρ = {case['bayes_noise']:g}")
     bayes.set_ylim(bottom=0)
     bayes.legend(frameon=True, framealpha=1, edgecolor="none")
+
+
+def _draw_drawn(axes: "Axes", result: "xr.DataTree") -> None:
+    """Mean gaps of runs in the highest dimension, at the κ of their whole sizes, and of dMMSE on drawn contexts."""
+    runs, sizes = result["simulation/runs"].to_dataset(), result["theory/sizes"].to_dataset()
+    largest = runs.dimension.values[-1]
+    own = runs.sel(dimension=largest)
+    kappa, label = sizes.tasks.sel(dimension=largest) / largest, f"drawn runs, D = {largest}"
+    figures.mean_points(axes, kappa, own.icl - own.idg, color=figures.COLORS[4], label=label)
+    dmmse = result["simulation/dmmse"].to_dataset()
+    for dimension in dmmse.dimension.values:
+        figures.mean_points(axes, dmmse.kappa, dmmse.gap.sel(dimension=dimension), color=figures.COLORS[3])
 
 
 STUDY = Study(
     name="task-diversity",
     question=str(__doc__),
-    version=1,
+    version=2,
     quick=Case(),
     full=replace(
-        Case(), dimension=(32, 64, 128), finite_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0), contexts=2000
+        Case(),
+        dimension=(32, 64, 128),
+        finite_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
+        drawn_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
+        draws=Draws((25, 50, 100), (8, 2, 1)),
+        bayes_kappa=(0.5, 2.0, 5.0),
+        contexts=2000,
+        drawn_contexts=100,
     ),
     theory=theory,
-    simulation=None,
+    simulation=simulation,
     figure=figure,
     claims=(
         Limit(
@@ -167,6 +251,17 @@ STUDY = Study(
             along="dimension",
             order=1.0,
         ),
+        LimitOfMeans(
+            "theory/runs",
+            "simulation/runs",
+            "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
+        ),
+        WithinErrors(
+            "theory/dmmse/gap",
+            "simulation/dmmse/gap",
+            "dMMSE on drawn contexts has the gap that is predicted for its pools.",
+        ),
     ),
+    seeds=8,
     size=(11.0, 3.8),
 )

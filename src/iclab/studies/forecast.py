@@ -1,0 +1,189 @@
+"""What will one run of finite dimension show, and how far will it lie from the mean?
+
+Theory forecasts the mean of runs: the proportional limit, the prediction for a pool, and the one that adds unequal
+leverage. Single runs scatter around it, by more than predictions for other pools do. Simulation therefore draws runs
+and fits their readouts: the band is their mean, give or take two standard deviations. The claim is that it covers 90
+to 99 % of the errors of runs drawn afresh. Goes beyond arXiv 2405.11751.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iclab import figures, planning
+from iclab.agreement import Verdict
+from iclab.numerics import checked, whole_number
+from iclab.outcomes import Table
+from iclab.problem import Pretraining, Ratios
+from iclab.studies.pretraining import SEQUENCES
+from iclab.studies.pretraining_runs import ERRORS, room_of
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.figure import Figure
+
+TARGETS = ("icl", "idg")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Runs of one dimension, pretrained on more and more sequences."""
+
+    dimension: int = 16  # D, entries of an input
+    alpha: float = 10.0  # α = N/D, examples of a context
+    kappa: float = 0.5  # κ = K/D, tasks of the pool
+    noise: float = 0.01  # ρ, variance of the label noise
+    ridge: float = 1e-5  # λ, ridge of the readout
+    tau: tuple[float, ...] = (0.5, 1.5, 2.0)  # τ = n/D², pretraining sequences
+    fits: int = 64  # runs that the band of a seed is made of
+    fresh: int = 32  # runs that it is tested on
+    route: str = "plain"  # how readouts are found
+
+    def __post_init__(self) -> None:
+        whole_number("fits", self.fits, least=32)
+        whole_number("fresh", self.fresh)
+        checked("ridge", self.ridge, at_least=0.0)
+        checked("tau", self.tau, above=0.0, infinite=False)
+        self.runs()
+
+    def runs(self) -> list[Pretraining]:
+        """The whole sizes of the runs, one for each τ."""
+        ratios = (Ratios(self.alpha, self.kappa, tau, self.noise) for tau in self.tau)
+        return [Pretraining.of(one, self.dimension) for one in ratios]
+
+
+def theory(case: Case) -> dict[str, Table]:
+    """The forecasts of `planning`, at the whole sizes."""
+    found = [
+        planning.forecast(
+            run.dimension,
+            context_length=run.context_length,
+            sequences=run.sequences,
+            tasks=run.tasks,
+            noise=run.noise,
+            ridge=case.ridge,
+        )
+        for run in case.runs()
+    ]
+    sequences = np.array([run.sequences for run in case.runs()])
+    axes = {"tau": np.array(case.tau)}
+    return {
+        "sizes": Table(axes, {"sequences": ("n", "", "pretraining sequences", sequences)}),
+        **{
+            name: Table(
+                axes,
+                {
+                    target: (
+                        symbol,
+                        "label²",
+                        words,
+                        np.array([getattr(getattr(one, name), target) for one in found]),
+                    )
+                    for target, (symbol, words) in ERRORS.items()
+                },
+            )
+            for name in ("limit", "pool", "leverage")
+        },
+    }
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+    """Mean and standard deviation of runs, and which share of fresh runs their band covers."""
+    import jax
+
+    from iclab.simulation import pretraining
+
+    columns: dict[str, list[float]] = {}
+    for i, run in enumerate(case.runs()):
+        fits = pretraining.fit_each(
+            run,
+            ridge=case.ridge,
+            route=case.route,
+            room=room_of(case.runs()),
+            keys=jax.random.split(jax.random.fold_in(key, i), case.fits + case.fresh),
+        )
+        errors = [fit.errors() for fit in fits]
+        for target in TARGETS:
+            drawn = np.array([getattr(one, target) for one in errors])
+            band, fresh = drawn[: case.fits], drawn[case.fits :]
+            mean, deviation = float(np.mean(band)), float(np.std(band, ddof=1))
+            found = (mean, deviation, float(np.mean(abs(fresh - mean) <= 2 * deviation)))
+            for name, value in zip(("mean", "deviation", "covered"), found, strict=True):
+                columns.setdefault(f"{target}_{name}", []).append(value)
+    return {"band": Table({"tau": np.array(case.tau)}, {name: _labelled(name, columns[name]) for name in columns})}
+
+
+def _labelled(name: str, values: list[float]) -> tuple[str, str, str, np.ndarray]:
+    target, kind = name.split("_")
+    symbol, words = ERRORS[target]
+    if kind == "covered":
+        return f"share({symbol})", "", f"share of fresh runs in the band: {words}", np.array(values)
+    what = {"mean": "mean over runs", "deviation": "standard deviation of single runs"}[kind]
+    return f"{kind}({symbol})", "label²", f"{what}: {words}", np.array(values)
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Forecasts against τ, and the band of single runs."""
+    titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
+    accounts = {name: result[f"theory/{name}"].to_dataset() for name in ("limit", "pool", "leverage")}
+    for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
+        tau = accounts["limit"].tau
+        for name, mark in (("limit", "_"), ("pool", "+"), ("leverage", "x")):
+            axes.plot(tau, accounts[name][target], mark, color=figures.INK, ms=7, zorder=5, label=f"forecast: {name}")
+        if "simulation" in result.children:
+            band = result["simulation/band"].to_dataset()
+            mean, deviation = (band[f"{target}_{name}"].mean("seed") for name in ("mean", "deviation"))
+            axes.errorbar(
+                tau, mean, yerr=2 * deviation, fmt="o", ms=4, color=figures.COLORS[1], label="runs, ± 2 deviations"
+            )
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_title(title)
+        axes.set_xlabel(SEQUENCES)
+        axes.set_ylabel("mean squared error")
+        axes.legend(fontsize=7)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The share of fresh runs inside the band, over all seeds, errors and sizes."""
+
+    bound: float
+    at_most: bool = False
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The share, at least or at most the bound."""
+        band = result["simulation/band"].to_dataset()
+        shares = {target: band[f"{target}_covered"] for target in TARGETS}
+        whole = float(np.mean([float(share.mean()) for share in shares.values()]))
+        word = "most" if self.at_most else "least"
+        return Verdict(
+            claim="band of single runs",
+            meaning=f"The band of two standard deviations covers at {word} {100 * self.bound:g} % of fresh runs.",
+            measure="share of the errors of fresh runs",
+            value=whole,
+            yardstick=self.bound,
+            evidence=tuple(
+                (f"{target}, τ = {tau:g}", f"{100 * float(share.sel(tau=tau).mean()):.1f} %")
+                for target, share in shares.items()
+                for tau in share.tau.values
+            ),
+            at_most=self.at_most,
+        )
+
+
+STUDY = Study(
+    name="forecast",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(Case(), dimension=40, tau=(0.2, 0.5, 1.5, 2.0, 4.0, 8.0), route="auto"),
+    theory=theory,
+    simulation=simulation,
+    figure=figure,
+    claims=(Coverage(0.90), Coverage(0.99, at_most=True)),
+    size=(8.0, 3.6),
+)

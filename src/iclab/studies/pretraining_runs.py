@@ -1,0 +1,143 @@
+"""Grids of drawn pretraining runs: whole sizes, what theory says of them, and what simulation finds."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from iclab import theory as theories
+from iclab.numerics import require, whole_number
+from iclab.outcomes import Errors, FittedErrors, Table
+from iclab.problem import Pretraining, checked_lengths
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+    from iclab.readouts import ContextLaw
+
+ERRORS = {
+    "icl": ("e_ICL", "error on new tasks"),
+    "idg": ("e_IDG", "error on tasks of the pool"),
+    "train": ("e_train", "error on the pretraining data"),
+}
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How often runs are drawn. Raises ValueError for sizes below 1 and unless there is a number for each D."""
+
+    dimension: tuple[int, ...]  # D, entries of an input, smallest first
+    each: tuple[int, ...]  # runs drawn for each seed, a number for each dimension
+    route: str = "auto"  # how readouts are found; one for all runs of a dimension saves compilation
+
+    def __post_init__(self) -> None:
+        checked_lengths(self.dimension, "dimension")
+        for count in self.each:
+            whole_number("each", count)
+        require(
+            len(self.each) == len(self.dimension),
+            f"each must hold a number for each dimension; got {len(self.each)} for {len(self.dimension)}.",
+        )
+
+
+class Run(NamedTuple):
+    """One run: its whole sizes, its ridge, and the law of new tasks where it is not that of pretraining."""
+
+    size: Pretraining
+    ridge: float
+    inputs: tuple[float, ...] | None = None  # relative eigenvalues
+    tasks: tuple[float, ...] | None = None
+    new: "ContextLaw | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Runs over named axes, the dimension first."""
+
+    axes: Mapping[str, np.ndarray]
+    runs: np.ndarray  # of Run
+
+    @classmethod
+    def of(cls, run: Callable[..., Run], *, dimension: Iterable[int], **axes: Iterable[float]) -> "Grid":
+        """run(D, point of each axis) for all points."""
+        points = {name: np.array(tuple(values)) for name, values in {"dimension": dimension, **axes}.items()}
+        runs = np.empty([len(values) for values in points.values()], dtype=object)
+        for at in np.ndindex(runs.shape):
+            runs[at] = run(*(values[i].item() for values, i in zip(points.values(), at, strict=True)))
+        return cls(points, runs)
+
+    def sizes(self) -> Table:
+        """Whole sizes of every run; theory is asked at the ratios that they have."""
+        columns = {
+            "context_length": ("N", "labelled examples before the query"),
+            "tasks": ("K", "tasks of the pool; 0: a fresh one for every sequence"),
+            "sequences": ("n", "pretraining sequences"),
+        }
+        values = {name: self._each(lambda run, name=name: getattr(run.size, name) or 0) for name in columns}
+        return Table(
+            self.axes, {name: (symbol, "", words, values[name]) for name, (symbol, words) in columns.items()}
+        )
+
+    def predicted(self, answer: Callable[[Run], Errors]) -> Table:
+        """What theory says of each run."""
+        found = np.empty(self.runs.shape, dtype=object)
+        for at in np.ndindex(found.shape):
+            found[at] = answer(self.runs.item(at))
+        return self._errors(lambda name: _values(found, name))
+
+    def limit(self) -> Table:
+        """Errors of the proportional limit at the ratios of the whole sizes."""
+        return self.predicted(lambda run: theories.generalization.errors(run.size.ratios, ridge=run.ridge))
+
+    def simulated(self, draws: Draws, *, beside: "tuple[Grid, ...]" = (), key: "PRNGKeyArray") -> Table:
+        """Means over the draws of one seed.
+
+        All runs of a dimension, with those of grids `beside` this one, share one compiled function for each route.
+        """
+        import jax
+
+        found = np.empty(self.runs.shape, dtype=object)
+        for i, (dimension, count) in enumerate(zip(draws.dimension, draws.each, strict=True)):
+            own = jax.random.fold_in(key, dimension)
+            room = room_of([run.size for grid in (self, *beside) for run in np.ravel(grid.runs[i])])
+            for number, at in enumerate(np.ndindex(self.runs.shape[1:])):
+                keys = jax.random.split(jax.random.fold_in(own, number), count)
+                run: Run = self.runs.item((i, *at))
+                found[(i, *at)] = _mean_errors(run, room, draws.route, keys)
+        return self._errors(lambda name: _values(found, name))
+
+    def _each(self, value: Callable[[Run], float]) -> np.ndarray:
+        return np.reshape([value(run) for run in self.runs.flat], self.runs.shape)
+
+    def _errors(self, values: Callable[[str], np.ndarray]) -> Table:
+        return Table(
+            self.axes, {name: (symbol, "label²", words, values(name)) for name, (symbol, words) in ERRORS.items()}
+        )
+
+
+def _mean_errors(run: Run, room: Pretraining, route: str, keys: "PRNGKeyArray") -> FittedErrors:
+    from iclab.simulation import pretraining
+
+    fits = pretraining.fit_each(
+        run.size,
+        ridge=run.ridge,
+        input_eigenvalues=run.inputs,
+        task_eigenvalues=run.tasks,
+        route=route,
+        room=room,
+        keys=keys,
+    )
+    errors = [fit.errors(run.new) for fit in fits]
+    return FittedErrors(*(float(np.mean([getattr(one, name) for one in errors])) for name in ERRORS))
+
+
+def room_of(sizes: list[Pretraining]) -> Pretraining:
+    """A run that holds the sequences and tasks of all."""
+    pools = [size.tasks for size in sizes if size.tasks is not None]
+    most = max(size.sequences for size in sizes)
+    return replace(sizes[0], sequences=most, tasks=max(pools) if pools else None, balanced=False)
+
+
+def _values(found: np.ndarray, name: str) -> np.ndarray:
+    return np.reshape([float(getattr(errors, name)) for errors in found.flat], found.shape)

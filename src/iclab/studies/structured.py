@@ -1,0 +1,150 @@
+"""What do structured inputs and tasks change, and what do new tasks of another law cost?
+
+Inputs and tasks have power-law spectra in one eigenbasis, strong inputs with weak tasks, scaled so that labels vary
+as much as those of white data; new tasks are white, and their contexts may have another length than those of
+pretraining. Theory is the proportional limit with the spectrum of each dimension, at the ratios of its whole sizes.
+Simulation draws runs, fits their readouts and takes their errors under the test law. The claim is that the means of
+runs tend to the limit with a gap of order 1/D, on new tasks and on tasks of the pool. Extends arXiv 2405.11751, whose
+data are white.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.error_curves import ErrorsBySequences
+from iclab.numerics import checked
+from iclab.outcomes import Errors, Levels, Table
+from iclab.pretraining_claims import LimitOfMeans
+from iclab.problem import Pretraining, Ratios
+from iclab.readouts import ContextLaw, SphereTasks
+from iclab.studies.pretraining import SEQUENCES, Span, bounds, error_axes
+from iclab.studies.pretraining_runs import Draws, Grid, Run
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Case:
+    """Pretraining on structured data, tests on white tasks."""
+
+    alpha: float = 4.0  # α = N/D, examples of a context
+    test_alpha: float = 32.0  # α at test
+    kappa: float = 0.6  # κ = K/D, tasks of the pool
+    noise: float = 0.1  # ρ, variance of the label noise
+    ridge: float = 1e-3  # λ, ridge of the readout
+    input_power: float = 0.7  # inputs have eigenvalues in proportion to j^-power
+    task_power: float = 0.4  # tasks have eigenvalues in proportion to (D + 1 − j)^-power
+    tau: Span = Span(0.2, 10.0, 25)  # τ = n/D², pretraining sequences of the curves
+    drawn_tau: tuple[float, ...] = (0.6, 2.0)  # τ of the drawn runs
+    draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs
+
+    def __post_init__(self) -> None:
+        Ratios(self.alpha, self.kappa, np.array(self.drawn_tau), self.noise)
+        checked("test_alpha", self.test_alpha, above=0.0, infinite=False)
+        checked("ridge", self.ridge, at_least=0.0)
+        for name in ("input_power", "task_power"):
+            checked(name, getattr(self, name), at_least=0.0, infinite=False)
+
+    def spectra(self, dimension: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Relative eigenvalues of inputs and of tasks, with which labels have variance 1 before noise."""
+        j = np.arange(1, dimension + 1.0)
+        inputs, tasks = j**-self.input_power, j[::-1] ** -self.task_power
+        inputs = inputs / np.mean(inputs)
+        return tuple(inputs.tolist()), tuple((tasks / np.mean(inputs * tasks)).tolist())
+
+    def predicted(self, ratios: Ratios, dimension: int) -> Errors:
+        """The limit: ICL on white tasks at the test length, IDG and training error as in pretraining."""
+        inputs, tasks = (np.array(part) for part in self.spectra(dimension))
+        shift = theories.generalization.Shift(alpha=max(1, round(self.test_alpha * dimension)) / dimension)
+
+        def errors(shift: "theories.generalization.Shift | None") -> Errors:
+            return theories.generalization.structured_errors(
+                ratios,
+                task_eigenvalues=tasks,
+                input_eigenvalues=inputs,
+                test_task_eigenvalues=np.ones(dimension),
+                ridge=self.ridge,
+                shift=shift,
+            )
+
+        return replace(errors(None), icl=errors(shift).icl)
+
+    @property
+    def drawn(self) -> Grid:
+        """The runs that are drawn."""
+
+        def run(dimension: int, tau: float) -> Run:
+            size = Pretraining.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension)
+            inputs, tasks = self.spectra(dimension)
+            length = max(1, round(self.test_alpha * dimension))
+            new = ContextLaw(SphereTasks(dimension), length, self.noise, np.diag(inputs))
+            return Run(size, self.ridge, inputs, tasks, new)
+
+        return Grid.of(run, dimension=self.draws.dimension, tau=self.drawn_tau)
+
+
+def theory(case: Case) -> dict[str, Table | ErrorsBySequences | Levels]:
+    """Curves with the spectrum of the highest dimension, and the limit for every drawn run."""
+    tau = case.tau.grid()
+    curves = case.predicted(Ratios(case.alpha, case.kappa, tau, case.noise), case.draws.dimension[-1])
+    white = theories.generalization.errors(Ratios(case.alpha, case.kappa, tau, case.noise), ridge=case.ridge)
+    return {
+        "curves": ErrorsBySequences(tau, curves.icl, curves.idg, curves.train),
+        "white": ErrorsBySequences(tau, white.icl, white.idg, white.train),
+        "sizes": case.drawn.sizes(),
+        "runs": case.drawn.predicted(lambda run: case.predicted(run.size.ratios, run.size.dimension)),
+        "bounds": bounds(case.noise),
+    }
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+    """Errors of drawn runs, exact for the readout of each."""
+    return {"runs": case.drawn.simulated(case.draws, key=key)}
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Errors on new tasks and on the pool against τ, beside those of white data."""
+    curves, white = result["theory/curves"].to_dataset(), result["theory/white"].to_dataset()
+    titles = {"icl": "on white new tasks, at the test length", "idg": "on tasks of the pool"}
+    for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
+        figures.theory_line(axes, curves.tau, curves[target], color=figures.COLORS[0], label="structured data")
+        figures.dashed_line(
+            axes, white.tau, white[target], color=figures.INK, label="white data, same ratios, no shift"
+        )
+        if "simulation" in result.children:
+            sizes, runs = result["theory/sizes"].to_dataset(), result["simulation/runs"].to_dataset()
+            largest = runs.dimension.values[-1]
+            tau = sizes.sequences.sel(dimension=largest) / largest**2
+            own = runs[target].sel(dimension=largest)
+            figures.mean_points(axes, tau, own, color=figures.COLORS[1], label=f"drawn runs, D = {largest}")
+        error_axes(axes, result, SEQUENCES, title=title)
+        axes.legend(fontsize=7)
+
+
+STUDY = Study(
+    name="structured",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(Case(), drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1))),
+    theory=theory,
+    simulation=simulation,
+    figure=figure,
+    claims=(
+        LimitOfMeans(
+            "theory/runs",
+            "simulation/runs",
+            "Means of drawn runs tend to the proportional limit, on new tasks of another law and on the pool.",
+        ),
+    ),
+    seeds=8,
+    size=(8.0, 3.6),
+)
