@@ -5,9 +5,9 @@ direct route, the witness). A draw is a pool of tasks and the sequences that use
 any device of JAX; sequences never leave it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +25,7 @@ from iclab.simulation.pretraining_sequences import (
     Spectrum,
     drawn_pool,
     drawn_sequences,
+    parts_of,
     sequence_law,
     shape_of,
 )
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 Array = np.ndarray
+ITERATIVE = ("plain", "preconditioned", "dual")
 REACH = 50  # units of rounding below which no residual falls reliably
 
 
@@ -131,11 +133,11 @@ def fit_each(
         f"keys must be a list of keys made by jax.random.key; got {keys.dtype} of shape {keys.shape}.",
     )
     most = whole_number("iterations", iterations)
-    with jax.enable_x64(True):
-        numbers = jax.tree.map(lambda part: np.asarray(part, precision), (law, penalty, tolerance))
-        counts = (pretraining.sequences, pretraining.tasks or 1, most)
-        drawn = jax.device_get(_fits(_roles(keys), *numbers, counts, chosen.route, shape))
-    return _told(pretraining, law, chosen.route, tolerance, most, *drawn)
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        numbers = jax.tree.map(lambda part: np.asarray(part, precision), law)
+        return [
+            _fit(both, pretraining, numbers, penalty, chosen.route, (tolerance, most), shape) for both in _roles(keys)
+        ]
 
 
 def plan(
@@ -181,64 +183,42 @@ def _roles(keys: jax.Array) -> jax.Array:
     return jax.vmap(jax.random.split)(keys)
 
 
-@partial(jax.jit, static_argnames=("route", "shape"))
-def _fits(
-    keys: jax.Array,
-    law: SequenceLaw,
-    ridge: jax.Array,
-    tolerance: jax.Array,
-    counts: Any,
-    route: str,
-    shape: Shape,
-) -> tuple[jax.Array, ridge_routes.Solution, ridge_routes.Check]:
-    count, tasks, most = counts
-
-    def alone(both: jax.Array) -> tuple[jax.Array, ridge_routes.Solution, ridge_routes.Check]:
-        pool_key, key = both
-        pool = drawn_pool(pool_key, law, shape)
-        data = drawn_sequences(key, pool, law, count, tasks, shape)
-        limits = (tolerance, most) if route in ("plain", "preconditioned", "dual") else ()
-        solution = getattr(ridge_routes, route)(data, count, ridge, *limits)
-        return pool, solution, ridge_routes.check(data, count, ridge, solution.readout)
-
-    return jax.lax.map(alone, keys)
+@partial(jax.jit, static_argnames="shape")
+def _drawn(
+    both: jax.Array, law: SequenceLaw, count: int, tasks: int, shape: Shape
+) -> tuple[jax.Array, ridge_routes.Summaries]:
+    """A pool of tasks and sequences that use it."""
+    pool = drawn_pool(both[0], law, shape)
+    return pool, drawn_sequences(both[1], pool, law, count, tasks, shape)
 
 
-def _told(
+def _fit(
+    both: jax.Array,
     pretraining: Pretraining,
     law: SequenceLaw,
+    ridge: float,
     route: str,
-    tolerance: float,
-    most: int,
-    pools: Array,
-    solution: ridge_routes.Solution,
-    checks: ridge_routes.Check,
-) -> list[Fit]:
-    """One fit for each draw. Raises ArithmeticError where one has not converged."""
-    for steps, residual in zip(solution.iterations, checks.residual, strict=True):
-        if not residual <= 10 * tolerance:
-            raise ArithmeticError(
-                f"route {route} ended after {steps} of {most} iterations at a residual of {residual:.1e}, above ten "
-                f"times the tolerance {tolerance:.1e}. Near as many sequences as weights a tiny ridge takes very "
-                "many: raise the ridge, tolerance or iterations, or use route kernel or direct."
-            )
-    covariance, inputs = np.diag(law.task_scale**2), np.diag(law.contexts.input_scale**2)
-    population = SphereTasks(len(inputs), covariance) if pretraining.normalized else NormalTasks(covariance)
-    new = ContextLaw(population, pretraining.context_length, pretraining.noise, inputs)
-    return [
-        Fit(
-            np.asarray(readout, float),
-            route,
-            int(steps),
-            float(residual),
-            pretraining.sequences,
-            new if pretraining.tasks is None else _with_pool(new, pool[: pretraining.tasks]),
-            new,
-            float(train),
+    limits: tuple[float, int],
+    shape: Shape,
+) -> Fit:
+    """One draw. Raises ArithmeticError where it has not converged."""
+    count, (tolerance, most) = pretraining.sequences, limits
+    pool, drawn = _drawn(both, law, count, pretraining.tasks or 1, shape)
+    data = parts_of(drawn)
+    solution = getattr(ridge_routes, route)(data, count, ridge, *(limits if route in ITERATIVE else ()))
+    residual, train = ridge_routes.check(data, count, ridge, solution.readout)
+    if not residual <= 10 * tolerance:
+        raise ArithmeticError(
+            f"route {route} ended after {solution.iterations} of {most} iterations at a residual of {residual:.1e}, "
+            f"above ten times the tolerance {tolerance:.1e}. Near as many sequences as weights a tiny ridge takes "
+            "very many: raise the ridge, tolerance or iterations, or use route kernel or direct."
         )
-        for pool, readout, steps, residual, train in zip(pools, *solution, *checks, strict=True)
-    ]
+    new = _population(pretraining, law)
+    own = new if pretraining.tasks is None else replace(new, tasks=Pool(np.asarray(pool[: pretraining.tasks], float)))
+    return Fit(np.asarray(solution.readout, float), route, solution.iterations, residual, count, own, new, train)
 
 
-def _with_pool(law: ContextLaw, pool: Array) -> ContextLaw:
-    return ContextLaw(Pool(pool), law.context_length, law.noise, law.input_covariance)
+def _population(pretraining: Pretraining, law: SequenceLaw) -> ContextLaw:
+    covariance, inputs = np.diag(law.task_scale**2), np.diag(law.contexts.input_scale**2)
+    tasks = SphereTasks(len(inputs), covariance) if pretraining.normalized else NormalTasks(covariance)
+    return ContextLaw(tasks, pretraining.context_length, pretraining.noise, inputs)

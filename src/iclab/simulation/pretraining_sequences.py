@@ -101,6 +101,13 @@ def drawn_sequences(
     return jax.lax.map(lambda own: block(*own), (jnp.arange(shape.blocks), keys))
 
 
+def parts_of(drawn: Summaries) -> list[Summaries]:
+    """Sequences in parts: blocks in the memory of NumPy on a CPU, else all that the device holds at once."""
+    if next(iter(drawn.target.devices())).platform == "cpu":
+        return [Summaries(*block) for block in zip(*map(np.asarray, drawn), strict=True)]
+    return [Summaries(*(array.reshape(-1, *array.shape[2:]) for array in drawn))]
+
+
 def drawn_pool(key: jax.Array, law: SequenceLaw, shape: Shape) -> jax.Array:
     """The tasks of a pool, one at least."""
     return _tasks_of(jax.random.normal(key, (max(1, shape.pool), shape.dimension), shape.precision), law, shape)
