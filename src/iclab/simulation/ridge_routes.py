@@ -4,8 +4,8 @@ The features x gᵀ of a sequence are products, so that a Gram matrix of sequenc
 ones, and a product with all features costs 4 n D² operations and no memory for them. All routes minimise
 Σ (y − xᵀ G g)² + (n/D) λ ‖G‖², without ridge by the solution of least norm. Rows of zeros add nothing.
 
-Sequences come in parts, as arrays of NumPy or of JAX. Iterations are written for both and compile nothing: on a CPU
-the products of NumPy take a third to two thirds of the time of compiled ones. Factorizations are compiled.
+Sequences come in parts, as arrays of NumPy or of JAX, and routes are written for both: on a CPU products of NumPy take
+a third to two thirds of the time of JAX's, and nothing is compiled.
 """
 
 import math
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from jaxtyping import Float
 
 from iclab.simulation.summaries import Summaries
@@ -42,7 +43,12 @@ class Check(NamedTuple):
 
 def direct(data: Parts, count: int, ridge: float) -> Solution:
     """By singular values of the features themselves: the witness. Cost: n p min(n, p), p = D(D+1)."""
-    return Solution(_by_singular_values(*_joined(data), count, ridge), 0)
+    (x, g, y), xp = _joined(data), _library(data)
+    features = (x[:, :, None] * g[:, None, :]).reshape(len(y), -1)
+    left, values, right = xp.linalg.svd(features, full_matrices=False)
+    kept = values > max(features.shape) * np.finfo(y.dtype).eps * values[0]
+    shrunk = xp.where(kept, values / xp.where(kept, values**2 + ridge / _scale(data, count), 1.0), 0.0)
+    return Solution((right.T @ (shrunk * (left.T @ y))).reshape(x.shape[1], g.shape[1]), 0)
 
 
 def kernel(data: Parts, count: int, ridge: float) -> Solution:
@@ -50,7 +56,14 @@ def kernel(data: Parts, count: int, ridge: float) -> Solution:
 
     One refinement undoes what a small ridge loses to rounding, where large weights of the sequences cancel.
     """
-    return Solution(_by_gram_matrix(*_joined(data), count, ridge), 0)
+    (x, g, y), xp, penalty = _joined(data), _library(data), ridge / _scale(data, count)
+    linear = scipy.linalg if xp is np else jax.scipy.linalg
+    empty = xp.arange(len(y)) >= count  # rows of zeros, which without ridge would make the matrix singular
+    factor = linear.cho_factor((x @ x.T) * (g @ g.T) + xp.diag(penalty + empty), lower=True, overwrite_a=True)
+    weight = linear.cho_solve(factor, y)
+    readout = x.T @ (weight[:, None] * g)
+    missed = y - answer(Summaries(x, g, y), readout) - penalty * weight
+    return Solution(readout + x.T @ (linear.cho_solve(factor, missed)[:, None] * g), 0)
 
 
 def plain(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> Solution:
@@ -190,23 +203,3 @@ def _library(data: Parts) -> Any:
     """NumPy or jax.numpy, whose arrays the sequences are."""
     return np if isinstance(data[0].target, np.ndarray) else jnp
 
-
-@jax.jit
-def _by_singular_values(x: jax.Array, g: jax.Array, y: jax.Array, count: Any, ridge: Any) -> jax.Array:
-    features = (x[:, :, None] * g[:, None, :]).reshape(len(y), -1)
-    left, values, right = jnp.linalg.svd(features, full_matrices=False)
-    kept = values > max(features.shape) * jnp.finfo(y.dtype).eps * values[0]
-    penalty = ridge * count / x.shape[1]
-    shrunk = jnp.where(kept, values / jnp.where(kept, values**2 + penalty, 1.0), 0.0)
-    return (right.T @ (shrunk * (left.T @ y))).reshape(x.shape[1], g.shape[1])
-
-
-@jax.jit
-def _by_gram_matrix(x: jax.Array, g: jax.Array, y: jax.Array, count: Any, ridge: Any) -> jax.Array:
-    empty = jnp.arange(len(y)) >= count  # rows of zeros, which without ridge would make the matrix singular
-    penalty = ridge * count / x.shape[1]
-    factor = jax.scipy.linalg.cho_factor((x @ x.T) * (g @ g.T) + jnp.diag(penalty + empty), lower=True)
-    weight = jax.scipy.linalg.cho_solve(factor, y)
-    readout = x.T @ (weight[:, None] * g)
-    missed = y - jnp.sum((x @ readout) * g, axis=1) - penalty * weight
-    return readout + x.T @ (jax.scipy.linalg.cho_solve(factor, missed)[:, None] * g)
