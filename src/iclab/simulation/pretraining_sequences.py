@@ -61,18 +61,14 @@ def drawn_sequences(
     rng: np.random.Generator, pool: Float[Array, "K D"], law: SequenceLaw, pretraining: Pretraining
 ) -> list[Summaries]:
     """The sequences part by part: with tasks of the pool in turn if balanced, else at random, or with fresh ones."""
-    count, d = pretraining.sequences, pretraining.dimension
-    whole, parts = Summaries(np.empty((count, d)), np.empty((count, d + 1)), np.empty(count)), []
+    count, parts = pretraining.sequences, []
     for first in range(0, count, PART):
         rows = np.arange(first, min(first + PART, count))
         if pretraining.tasks is None:
             tasks = _tasks(rng, len(rows), law, pretraining.normalized)
         else:
             tasks = pool[rows % len(pool) if pretraining.balanced else rng.integers(len(pool), size=len(rows))]
-        part = Summaries(*(array[first : first + PART] for array in whole))
-        for place, drawn in zip(part, summarized(tasks, law.contexts, rng), strict=True):
-            place[...] = drawn
-        parts.append(part)
+        parts.append(summarized(tasks, law.contexts, rng))
     return parts
 
 

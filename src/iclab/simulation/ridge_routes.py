@@ -91,7 +91,8 @@ def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most
     readout, residual, taken, goal = pull * 0, pull, 0, tolerance * _norm(pull)
     product, least = rough, COARSE
     while (before := _norm(residual)) > goal and taken < most:
-        step, steps = _conjugate_gradients(product, residual, precondition, max(goal / before, least), most - taken)
+        close = max(goal / before / 2, least)  # half, since single precision rounds
+        step, steps = _conjugate_gradients(product, residual, precondition, close, most - taken)
         readout, taken = readout + step, taken + steps
         residual = pull - full(readout)
         if _norm(residual) > before / 10:
@@ -118,10 +119,14 @@ def dual(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> 
 
 def check(data: Parts, count: int, ridge: float, readout: Readout) -> Check:
     """How far a readout is from the minimum, and its error on the sequences."""
-    missed = [part.target - answer(part, readout) for part in data]
-    start = _norm(adjoint(data, [part.target for part in data]))
-    slope = _norm(adjoint(data, missed) - ridge / _scale(data, count) * readout)
-    return Check(slope / start if start > 0 else slope, sum(_dot(part, part) for part in missed) / count)
+    slope, start, squares = -ridge / _scale(data, count) * readout, readout * 0, 0.0
+    for part in data:
+        missed = part.target - answer(part, readout)
+        slope = slope + adjoint([part], [missed])
+        start = start + adjoint([part], [part.target])
+        squares += _dot(missed, missed)
+    norm = _norm(start)
+    return Check(_norm(slope) / norm if norm > 0 else _norm(slope), squares / count)
 
 
 def answer(part: Summaries, readout: Readout) -> Float[Any, "row"]:
@@ -151,7 +156,7 @@ def _mean_curvature(data: Parts, count: int, ridge: float) -> Linear:
     """Division by the mean curvature of the sequences and their effective ridge."""
     xp, scale = _library(data), _scale(data, count)
     g_values, vectors = xp.linalg.eigh(sum(part.features.T @ part.features for part in data) / count)
-    x_values = scale * sum((part.query**2).sum(axis=0) for part in data)
+    x_values = scale * sum(xp.einsum("ij,ij->j", part.query, part.query) for part in data)
     values = x_values[:, None] * g_values.clip(0.0)
     curvature = values + _effective_ridge(float(values.mean()), count / len(x_values) ** 2, ridge)
     curvature = curvature.clip(float(np.finfo(values.dtype).eps * curvature.max()))

@@ -92,24 +92,28 @@ def checked_tasks(tasks: Float[Array, "*batch D"]) -> Float[Array, "*batch D"]:
 def summarized(tasks: Float[Array, "P D"], law: SummaryLaw, rng: np.random.Generator) -> Summaries:
     """A sequence of each task."""
     count, d = tasks.shape
-    across, query = rng.standard_normal((2, count, d))
-    squares = rng.chisquare(law.length, count)  # of N normal numbers
+    query, across = rng.standard_normal((2, count, d))
+    error, squares = rng.standard_normal(count), rng.chisquare(law.length, count)  # the latter of N normal numbers
     white = tasks * law.input_scale
-    size = np.sqrt(np.einsum("pd,pd->p", white, white))
+    size = np.sqrt(_dots(white, white))
     variance = size**2 / d + law.noise
     root = np.sqrt(variance * squares)  # of Σ y²
-    white /= _positive(size)[:, None]
     narrowing = 1 - np.sqrt(law.noise / _positive(variance))
-    pull = size * squares / np.sqrt(d) - root * narrowing * np.einsum("pd,pd->p", white, across)
-    across *= root[:, None]
-    white *= pull[:, None]
+    along = _dots(white, across) / _positive(size)
+    pull = (size * squares / np.sqrt(d) - root * narrowing * along) / _positive(size)
+    unit = np.sqrt(d) / law.length
+    across *= (unit * root)[:, None]
+    white *= (unit * pull)[:, None]
+    across += white
     features = np.empty((count, d + 1))
-    np.add(across, white, out=features[:, :d])
-    features[:, :d] *= np.sqrt(d) / law.length * law.input_scale
-    features[:, d] = root**2 / law.length
+    np.multiply(across, law.input_scale, out=features[:, :d])
+    np.divide(root**2, law.length, out=features[:, d])
     query *= law.input_scale / np.sqrt(d)
-    target = np.einsum("pd,pd->p", query, tasks) + np.sqrt(law.noise) * rng.standard_normal(count)
-    return Summaries(query, features, target)
+    return Summaries(query, features, _dots(query, tasks) + np.sqrt(law.noise) * error)
+
+
+def _dots(first: Array, second: Array) -> Float[Array, "P"]:
+    return np.einsum("pd,pd->p", first, second)
 
 
 def _positive(value: Array) -> Array:
