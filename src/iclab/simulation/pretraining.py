@@ -23,13 +23,15 @@ from iclab.simulation.pretraining_sequences import (
     PRECISIONS,
     SequenceLaw,
     Spectrum,
+    draw_parts,
     drawn_pool,
-    drawn_sequences,
-    placed,
+    empty_parts,
+    on_device,
     room_of,
     sequence_law,
 )
 from iclab.simulation.ridge_costs import Plan, Size, machine_memory, taken
+from iclab.simulation.summaries import Summaries
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -133,9 +135,10 @@ def fit_each(
         f"keys must be a list of keys made by jax.random.key; got {keys.dtype} of shape {keys.shape}.",
     )
     most = whole_number("iterations", iterations)
-    run = _Run(pretraining, law, penalty, chosen.route, tolerance, most, rows, precision)
+    run = _Run(pretraining, law, penalty, chosen.route, tolerance, most, rows)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        return [run.fit(rng) for rng in generators_of(keys)]
+        parts = empty_parts(pretraining, precision)
+        return [run.fit(rng, parts) for rng in generators_of(keys)]
 
 
 def plan(
@@ -182,13 +185,13 @@ class _Run:
     tolerance: float
     most: int
     room: int
-    precision: str
 
-    def fit(self, rng: np.random.Generator) -> Fit:
-        """One draw. Raises ArithmeticError where it has not converged."""
+    def fit(self, rng: np.random.Generator, parts: list[Summaries]) -> Fit:
+        """One draw, into the memory of `parts`. Raises ArithmeticError where it has not converged."""
         count = self.pretraining.sequences
         pool = drawn_pool(rng, self.law, self.pretraining)
-        data = placed(drawn_sequences(rng, pool, self.law, self.pretraining), self.room, self.precision)
+        draw_parts(rng, pool, self.law, self.pretraining, out=parts)
+        data = parts if jax.default_backend() == "cpu" else on_device(parts, self.room)
         limits = (self.tolerance, self.most) if self.route in ITERATIVE else ()
         readout, steps = getattr(ridge_routes, self.route)(data, count, self.ridge, *limits)
         residual, train = ridge_routes.check(data, count, self.ridge, readout)

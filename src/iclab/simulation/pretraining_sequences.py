@@ -3,14 +3,20 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics import require
 from iclab.problem import Pretraining
-from iclab.simulation.summaries import Summaries, SummaryLaw, relative_eigenvalues, summarized, summary_law
+from iclab.simulation.summaries import (
+    Summaries,
+    SummaryLaw,
+    empty_summaries,
+    relative_eigenvalues,
+    summarize,
+    summary_law,
+)
 
 Array = np.ndarray
 Spectrum = Sequence[float] | Float[Array, "D"]
@@ -57,39 +63,38 @@ def drawn_pool(rng: np.random.Generator, law: SequenceLaw, pretraining: Pretrain
     return _tasks(rng, pretraining.tasks or 0, law, pretraining.normalized)
 
 
-def drawn_sequences(
-    rng: np.random.Generator, pool: Float[Array, "K D"], law: SequenceLaw, pretraining: Pretraining
-) -> list[Summaries]:
-    """The sequences part by part: with tasks of the pool in turn if balanced, else at random, or with fresh ones."""
-    count, parts = pretraining.sequences, []
-    for first in range(0, count, PART):
-        rows = np.arange(first, min(first + PART, count))
+def empty_parts(pretraining: Pretraining, precision: str) -> list[Summaries]:
+    """Memory for the sequences, part by part."""
+    whole = empty_summaries(pretraining.sequences, pretraining.dimension, precision)
+    starts = range(0, pretraining.sequences, PART)
+    return [Summaries(*(array[first : first + PART] for array in whole)) for first in starts]
+
+
+def draw_parts(
+    rng: np.random.Generator,
+    pool: Float[Array, "K D"],
+    law: SequenceLaw,
+    pretraining: Pretraining,
+    *,
+    out: list[Summaries],
+) -> None:
+    """Draws the sequences: with tasks of the pool in turn if balanced, else at random, or with fresh ones."""
+    for number, part in enumerate(out):
+        rows = PART * number + np.arange(len(part.target))
         if pretraining.tasks is None:
             tasks = _tasks(rng, len(rows), law, pretraining.normalized)
         else:
             tasks = pool[rows % len(pool) if pretraining.balanced else rng.integers(len(pool), size=len(rows))]
-        parts.append(summarized(tasks, law.contexts, rng))
-    return parts
+        summarize(tasks, law.contexts, rng, out=part)
 
 
-def placed(parts: list[Summaries], room: int, precision: str) -> list[Summaries]:
-    """The sequences on the device that computes.
-
-    A CPU takes them as they are; another device takes large parts, and rows of zeros that fill the room.
-    """
-    if jax.default_backend() == "cpu":
-        return [Summaries(*(array.astype(precision, copy=False) for array in part)) for part in parts]
-    return on_device(parts, room, precision)
-
-
-def on_device(parts: list[Summaries], room: int, precision: str) -> list[Summaries]:
+def on_device(parts: list[Summaries], room: int) -> list[Summaries]:
     """The sequences as large arrays of JAX, with rows of zeros that fill the room."""
-    several, count = LARGE_PART // PART, sum(len(part.target) for part in parts)
+    several, missing = LARGE_PART // PART, room - sum(len(part.target) for part in parts)
+    zeros = [Summaries(*(np.zeros((missing, *array.shape[1:]), array.dtype) for array in parts[0]))]
     groups = [parts[first : first + several] for first in range(0, len(parts), several)]
-    joined = [Summaries(*map(np.concatenate, zip(*group, strict=True))) for group in groups]
-    if room > count:
-        joined.append(Summaries(*(np.zeros((room - count, *array.shape[1:])) for array in parts[0])))
-    return [Summaries(*(jnp.asarray(array, precision) for array in part)) for part in joined]
+    joined = [map(np.concatenate, zip(*group, strict=True)) for group in groups]
+    return [Summaries(*map(jnp.asarray, part)) for part in (*joined, *zeros[: missing > 0])]
 
 
 def _tasks(rng: np.random.Generator, count: int, law: SequenceLaw, normalized: bool) -> Float[Array, "task D"]:

@@ -131,12 +131,12 @@ def check(data: Parts, count: int, ridge: float, readout: Readout) -> Check:
 
 def answer(part: Summaries, readout: Readout) -> Float[Any, "row"]:
     """The answer to every query."""
-    return _library([part]).einsum("ij,ij->i", part.query @ readout, part.features)
+    return _library([part]).vecdot(part.features @ readout.T, part.query)
 
 
 def adjoint(data: Parts, weights: Sequence[Float[Any, "row"]]) -> Readout:
     """Σ a x gᵀ over the sequences, with a number a for each."""
-    return sum(part.query.T @ (own[:, None] * part.features) for part, own in zip(data, weights, strict=True))
+    return sum((own[:, None] * part.query).T @ part.features for part, own in zip(data, weights, strict=True))
 
 
 def _scale(data: Parts, count: int) -> float:
@@ -146,6 +146,7 @@ def _scale(data: Parts, count: int) -> float:
 
 def _curvature(data: Parts, scale: float, ridge: float) -> Linear:
     def product(readout: Readout) -> Readout:
+        readout = readout.T.copy().T  # rows of the transpose side by side multiply sooner
         total = sum(adjoint([part], [answer(part, readout)]) for part in data)
         return scale * total + ridge * readout
 
@@ -207,4 +208,3 @@ def _joined(data: Parts) -> tuple[Any, ...]:
 def _library(data: Parts) -> Any:
     """NumPy or jax.numpy, whose arrays the sequences are."""
     return np if isinstance(data[0].target, np.ndarray) else jnp
-

@@ -77,8 +77,16 @@ def draw_summaries(
     """
     w = checked_tasks(tasks)
     law = summary_law(w.shape[-1], context_length, noise, input_eigenvalues)
-    drawn = summarized(w.reshape(-1, w.shape[-1]), law, generators_of(key[None])[0])
+    count, d = w.size // w.shape[-1], w.shape[-1]
+    drawn = empty_summaries(count, d, "float64")
+    summarize(w.reshape(count, d), law, generators_of(key[None])[0], out=drawn)
     return Summaries(*(part.reshape(*w.shape[:-1], *part.shape[1:]) for part in drawn))
+
+
+def empty_summaries(count: int, dimension: int, precision: str) -> Summaries:
+    """Memory for P sequences."""
+    shapes = (count, dimension), (count, dimension + 1), (count,)
+    return Summaries(*(np.empty(shape, precision) for shape in shapes))
 
 
 def checked_tasks(tasks: Float[Array, "*batch D"]) -> Float[Array, "*batch D"]:
@@ -89,8 +97,8 @@ def checked_tasks(tasks: Float[Array, "*batch D"]) -> Float[Array, "*batch D"]:
     return w
 
 
-def summarized(tasks: Float[Array, "P D"], law: SummaryLaw, rng: np.random.Generator) -> Summaries:
-    """A sequence of each task."""
+def summarize(tasks: Float[Array, "P D"], law: SummaryLaw, rng: np.random.Generator, *, out: Summaries) -> None:
+    """Draws a sequence of each task into memory at hand."""
     count, d = tasks.shape
     query, across = rng.standard_normal((2, count, d))
     error, squares = rng.standard_normal(count), rng.chisquare(law.length, count)  # the latter of N normal numbers
@@ -105,11 +113,11 @@ def summarized(tasks: Float[Array, "P D"], law: SummaryLaw, rng: np.random.Gener
     across *= (unit * root)[:, None]
     white *= (unit * pull)[:, None]
     across += white
-    features = np.empty((count, d + 1))
-    np.multiply(across, law.input_scale, out=features[:, :d])
-    np.divide(root**2, law.length, out=features[:, d])
     query *= law.input_scale / np.sqrt(d)
-    return Summaries(query, features, _dots(query, tasks) + np.sqrt(law.noise) * error)
+    out.query[...] = query
+    np.multiply(across, law.input_scale, out=out.features[:, :d])
+    np.divide(root**2, law.length, out=out.features[:, d])
+    np.add(_dots(query, tasks), np.sqrt(law.noise) * error, out=out.target)
 
 
 def _dots(first: Array, second: Array) -> Float[Array, "P"]:
