@@ -4,13 +4,15 @@ The features x gᵀ of a sequence are products, so that a Gram matrix of sequenc
 ones, and a product with all features costs 4 n D² operations and no memory for them. All routes minimise
 Σ (y − xᵀ G g)² + (n/D) λ ‖G‖², without ridge by the solution of least norm. Rows of zeros add nothing.
 
-Sequences come in parts, as arrays of NumPy or of JAX, and routes are written for both: on a CPU products of NumPy take
-a third to two thirds of the time of JAX's, and nothing is compiled.
+Sequences come in parts, as arrays of NumPy or of JAX, and routes are written for both: on a CPU products of NumPy
+take a third to two thirds of the time of JAX's, and nothing is compiled.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import Any, NamedTuple
 
 import jax
@@ -78,7 +80,7 @@ def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most
 
     Not without ridge for fewer sequences than weights, where it would lead to another solution of zero error.
     Rounds in single precision, which takes half the time, act on what is left of the residual in full precision;
-    where one leaves more than a tenth of it, full precision takes over.
+    where one leaves more than a tenth of it, full precision finishes.
     """
     scale, precondition = _scale(data, count), _mean_curvature(data, count, ridge)
     single = [Summaries(*(array.astype(np.float32) for array in part)) for part in data]
@@ -95,6 +97,8 @@ def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most
         step, steps = _conjugate_gradients(product, residual, precondition, close, most - taken)
         readout, taken = readout + step, taken + steps
         residual = pull - full(readout)
+        if product is full:
+            break
         if _norm(residual) > before / 10:
             product, least = full, 0.0
     return Solution(readout, taken)
@@ -136,7 +140,7 @@ def answer(part: Summaries, readout: Readout) -> Float[Any, "row"]:
 
 def adjoint(data: Parts, weights: Sequence[Float[Any, "row"]]) -> Readout:
     """Σ a x gᵀ over the sequences, with a number a for each."""
-    return sum((own[:, None] * part.query).T @ part.features for part, own in zip(data, weights, strict=True))
+    return _sum((own[:, None] * part.query).T @ part.features for part, own in zip(data, weights, strict=True))
 
 
 def _scale(data: Parts, count: int) -> float:
@@ -147,7 +151,7 @@ def _scale(data: Parts, count: int) -> float:
 def _curvature(data: Parts, scale: float, ridge: float) -> Linear:
     def product(readout: Readout) -> Readout:
         readout = readout.T.copy().T  # rows of the transpose side by side multiply sooner
-        total = sum(adjoint([part], [answer(part, readout)]) for part in data)
+        total = _sum(adjoint([part], [answer(part, readout)]) for part in data)
         return scale * total + ridge * readout
 
     return product
@@ -156,8 +160,8 @@ def _curvature(data: Parts, scale: float, ridge: float) -> Linear:
 def _mean_curvature(data: Parts, count: int, ridge: float) -> Linear:
     """Division by the mean curvature of the sequences and their effective ridge."""
     xp, scale = _library(data), _scale(data, count)
-    g_values, vectors = xp.linalg.eigh(sum(part.features.T @ part.features for part in data) / count)
-    x_values = scale * sum(xp.einsum("ij,ij->j", part.query, part.query) for part in data)
+    g_values, vectors = xp.linalg.eigh(_sum(part.features.T @ part.features for part in data) / count)
+    x_values = scale * _sum(xp.einsum("ij,ij->j", part.query, part.query) for part in data)
     values = x_values[:, None] * g_values.clip(0.0)
     curvature = values + _effective_ridge(float(values.mean()), count / len(x_values) ** 2, ridge)
     curvature = curvature.clip(float(np.finfo(values.dtype).eps * curvature.max()))
@@ -191,6 +195,10 @@ def _conjugate_gradients(
         direction = improved + size / before * direction
         steps += 1
     return x, steps
+
+
+def _sum(arrays: Iterable[Any]) -> Any:
+    return reduce(add, arrays)
 
 
 def _dot(first: Any, second: Any) -> float:
