@@ -61,7 +61,8 @@ def kernel(data: Parts, count: int, ridge: float) -> Solution:
     (x, g, y), xp, penalty = _joined(data), _library(data), ridge / _scale(data, count)
     linear = scipy.linalg if xp is np else jax.scipy.linalg
     empty = xp.arange(len(y)) >= count  # rows of zeros, which without ridge would make the matrix singular
-    factor = linear.cho_factor((x @ x.T) * (g @ g.T) + xp.diag(penalty + empty), lower=True, overwrite_a=True)
+    gram = (x @ x.T) * (g @ g.T) + xp.diag(penalty + empty)
+    factor = linear.cho_factor(gram.T, lower=True, overwrite_a=True)  # symmetric, but .T is in the order of LAPACK
     weight = linear.cho_solve(factor, y)
     readout = x.T @ (weight[:, None] * g)
     missed = y - answer(Summaries(x, g, y), readout) - penalty * weight
