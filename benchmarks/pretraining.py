@@ -87,7 +87,7 @@ def quick_figure(dimension: int) -> None:
 
     def draw() -> None:
         for run in runs:
-            errors = [one.errors() for one in fit_each(run, ridge=1e-6, keys=keys)]
+            errors = [one.errors() for one in fit_each(run, ridge=1e-6, tolerance=1e-6, keys=keys)]
             gaps.append(np.mean([one.icl - one.idg for one in errors]))
 
     spent = seconds(draw)
