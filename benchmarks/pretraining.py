@@ -1,7 +1,7 @@
 """Finite pretraining: against a plain direct solution, large dimensions, the published quick figure, growth with D.
 
     python benchmarks/pretraining.py                    # ratios and draws up to D = 256
-    python benchmarks/pretraining.py figure 10 32 64    # 12 pool sizes × 20 draws, compilation included
+    python benchmarks/pretraining.py figure 10 32 64    # 12 pool sizes × 20 draws
     python benchmarks/pretraining.py large 400 1.5      # one draw at D = 400, τ = 1.5
 
 The direct solution is what published simulations do: features of one sequence after the other, then a D(D+1) ×
@@ -41,11 +41,13 @@ def direct(run: Pretraining, rng: np.random.Generator) -> np.ndarray:
     return np.linalg.solve(gram, features.T @ target).reshape(d, d + 1)
 
 
-def fitted(run: Pretraining) -> tuple[Spent, Fit]:
-    """A draw after a first one that compiles."""
+def fitted(run: Pretraining, draws: int) -> tuple[Spent, Fit]:
+    """The quickest of several draws."""
     found: list[Fit] = []
-    fit(run, ridge=RIDGE, key=key_of(0))
-    return seconds(lambda: found.append(fit(run, ridge=RIDGE, key=key_of(1)))), found[0]
+    spent = [
+        seconds(lambda seed=seed: found.append(fit(run, ridge=RIDGE, key=key_of(seed)))) for seed in range(draws)
+    ]
+    return min(spent, key=lambda one: one.cpu), found[0]
 
 
 def told(run: Pretraining, spent: Spent, found: Fit) -> str:
@@ -60,7 +62,7 @@ def told(run: Pretraining, spent: Spent, found: Fit) -> str:
 def ratios() -> None:
     for dimension, promise in ((48, 10), (64, 15), (80, 25)):
         run = run_of(dimension, 2.0)
-        spent, found = fitted(run)
+        spent, found = fitted(run, 3)
         plain = seconds(lambda run=run: direct(run, np.random.default_rng(0)))
         print(told(run, spent, found), flush=True)
         print(
@@ -72,7 +74,7 @@ def growth() -> None:
     dimensions, times = (64, 100, 128, 200, 256), []
     for dimension in dimensions:
         run = run_of(dimension, 2.0)
-        spent, found = fitted(run)
+        spent, found = fitted(run, 3 if dimension <= 128 else 1)
         times.append(spent.cpu)
         print(told(run, spent, found), flush=True)
     exponent = np.polyfit(np.log(dimensions), np.log(times), 1)[0]
@@ -81,18 +83,16 @@ def growth() -> None:
 
 def quick_figure(dimension: int) -> None:
     runs = [Pretraining.of(Ratios(10, kappa, 10, 0.01), dimension) for kappa in np.geomspace(0.2, 32, 12)]
-    most = [max(getattr(run, name) or 0 for run in runs) for name in ("sequences", "tasks")]
-    room = Pretraining(dimension, 10 * dimension, most[0], most[1], balanced=False)
     gaps, keys = [], jax.random.split(key_of(0), 20)
 
     def draw() -> None:
         for run in runs:
-            errors = [one.errors() for one in fit_each(run, ridge=1e-6, room=room, keys=keys)]
+            errors = [one.errors() for one in fit_each(run, ridge=1e-6, tolerance=1e-6, keys=keys)]
             gaps.append(np.mean([one.icl - one.idg for one in errors]))
 
-    first, again = seconds(draw), seconds(draw)
-    print(f"D = {dimension}: 240 fits in {first.cpu:.1f} s CPU, {first.wall:.1f} s wall; again {again.cpu:.1f} s CPU")
-    print(f"         gaps {', '.join(f'{gap:.3g}' for gap in gaps[:12])}", flush=True)
+    spent = seconds(draw)
+    print(f"D = {dimension}: 240 fits in {spent.cpu:.1f} s CPU, {spent.wall:.1f} s wall")
+    print(f"         gaps {', '.join(f'{gap:.3g}' for gap in gaps)}", flush=True)
 
 
 def main(what: str = "all", *numbers: str) -> None:
@@ -102,7 +102,7 @@ def main(what: str = "all", *numbers: str) -> None:
     elif what == "large":
         run, found = run_of(int(numbers[0]), float(numbers[1])), []
         spent = seconds(lambda: found.append(fit(run, ridge=RIDGE, key=key_of(1))))
-        print(told(run, spent, found[0]), found[0].errors(), "compilation included")
+        print(told(run, spent, found[0]), found[0].errors())
     else:
         ratios()
         growth()

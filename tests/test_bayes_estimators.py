@@ -35,8 +35,8 @@ def test_dmmse_errors_are_those_of_a_quadrature_over_contexts(noise: float) -> N
 
 
 def test_a_context_that_identifies_its_task_leaves_the_noise() -> None:
-    pool = np.eye(4) * 50
-    found = dmmse_errors(pool, 40, noise=0.1, contexts=50, key=key_of(1))
+    pool = 500 * np.random.default_rng(4).standard_normal((12, 6))
+    found = dmmse_errors(pool, 5, noise=0.1, contexts=6000, normalized=True, key=key_of(1))
     assert_allclose(found.idg, 0.1, rtol=1e-12)
     assert found.icl.min() > 1
 

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2, kstest
 
-from iclab.simulation import summaries as room
 from iclab.simulation.contexts import draw_summaries, draw_tokens
 from iclab.simulation.keys import key_of
 
@@ -84,13 +83,6 @@ def test_directions_without_inputs_stay_empty() -> None:
     drawn = draw_summaries(np.ones((100, 3)), 4, input_eigenvalues=(1.0, 0.0, 2.0), noise=0.1, key=key_of(3))
     assert not drawn.query[:, 1].any()
     assert not drawn.features[:, 1].any()
-
-
-def test_another_law_of_the_same_size_compiles_nothing_anew() -> None:
-    draw_summaries(np.ones((50, 3)), 4, key=key_of(0))
-    compiled = room._drawn._cache_size()
-    draw_summaries(np.zeros((5, 10, 3)), 9, noise=0.2, input_eigenvalues=(1, 2, 3), key=key_of(1))
-    assert room._drawn._cache_size() == compiled
 
 
 @pytest.mark.parametrize("draw", [draw_summaries, draw_tokens])

@@ -1,8 +1,9 @@
-"""Where integer seeds become JAX keys."""
+"""Where integer seeds become JAX keys, and keys generators of NumPy."""
 
 from typing import TYPE_CHECKING
 
 import jax
+import numpy as np
 
 from iclab.numerics import require, whole_number
 
@@ -21,3 +22,11 @@ def key_of(seed: int) -> "PRNGKeyArray":
     require(whole < 2**63, f"seed must be below 2**63; got {whole}.")
     with jax.enable_x64(True):  # else seeds that differ by a multiple of 2³² would be the same
         return jax.random.key(whole, impl=GENERATOR)
+
+
+def generators_of(keys: "PRNGKeyArray") -> list[np.random.Generator]:
+    """The generators of NumPy that a list of keys seeds, for what every device is to draw alike.
+
+    On a CPU a normal number takes a third of the time that it takes in JAX, and nothing is compiled.
+    """
+    return [np.random.Generator(np.random.SFC64(words)) for words in np.asarray(jax.random.key_data(keys))]

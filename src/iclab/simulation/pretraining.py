@@ -1,13 +1,12 @@
 """Finite pretraining at scale: sequences are drawn, and the readout that ridge regression finds on them is fitted.
 
 Neither the features of the sequences nor the D(D+1) × D(D+1) matrix of their products is ever formed (but on the
-direct route, the witness). A draw is a pool of tasks and the sequences that use it, both from its key. It runs on
-any device of JAX; sequences never leave it.
+direct route, the witness). A draw is a pool of tasks and the sequences that use it, both from its key, the same on
+every device. A CPU computes with NumPy, another device with JAX.
 """
 
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -19,21 +18,26 @@ from iclab.outcomes import FittedErrors
 from iclab.problem import Pretraining
 from iclab.readouts import ContextLaw, NormalTasks, Pool, SphereTasks, Tasks, exact_error
 from iclab.simulation import ridge_routes
+from iclab.simulation.keys import generators_of
 from iclab.simulation.pretraining_sequences import (
+    PRECISIONS,
     SequenceLaw,
-    Shape,
     Spectrum,
+    draw_parts,
     drawn_pool,
-    drawn_sequences,
+    empty_parts,
+    on_device,
+    room_of,
     sequence_law,
-    shape_of,
 )
 from iclab.simulation.ridge_costs import Plan, Size, machine_memory, taken
+from iclab.simulation.summaries import Summaries
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 Array = np.ndarray
+ITERATIVE = ("plain", "preconditioned", "dual")
 REACH = 50  # units of rounding below which no residual falls reliably
 
 
@@ -113,9 +117,9 @@ def fit_each(
     Without ridge the limit λ → 0, of least norm where sequences are fewer than weights. Inputs are N(0, diag(s)/D)
     and tasks have covariance diag(c), s and c the eigenvalues given, 1 unless they are; normalized tasks are those
     of the sphere times √c. Routes: `plan` says which is taken and why. Conjugate gradients stop at a residual of
-    `tolerance`. `memory` is the budget in bytes, that of the machine unless given. Runs of one dimension that differ
-    in sequences and tasks share one compiled function if all are given the largest of them as `room`: rows of zeros
-    fill it. Cost: 4 n D² operations a step, 2 n (D+1) numbers.
+    `tolerance`. `memory` is the budget in bytes, that of the machine unless given. Other devices than a CPU compile
+    for each number of sequences: runs of one dimension share that if all are given the largest of them as `room`,
+    which rows of zeros fill. Cost: 4 n D² operations a step, 2 n (D+1) numbers.
 
     Raises ValueError for a negative ridge, a tolerance that the precision cannot reach, spectra that are not D
     numbers >= 0, a route that does not apply, a room that is too small, and for more than the budget, with the
@@ -123,19 +127,18 @@ def fit_each(
     """
     penalty = float(checked("ridge", ridge, at_least=0.0, infinite=False))
     law = sequence_law(pretraining, input_eigenvalues, task_eigenvalues)
-    shape = shape_of(pretraining, room, precision)
-    size = _size(law, shape, pretraining, penalty, _reachable(tolerance, precision))
+    rows = room_of(pretraining, room)
+    size = _size(law, pretraining, penalty, tolerance, precision)
     chosen = taken(size, route, machine_memory() if memory is None else memory)
     require(
         jnp.issubdtype(keys.dtype, jax.dtypes.prng_key) and keys.ndim == 1,
         f"keys must be a list of keys made by jax.random.key; got {keys.dtype} of shape {keys.shape}.",
     )
     most = whole_number("iterations", iterations)
-    with jax.enable_x64(True):
-        numbers = jax.tree.map(lambda part: np.asarray(part, precision), (law, penalty, tolerance))
-        counts = (pretraining.sequences, pretraining.tasks or 1, most)
-        drawn = jax.device_get(_fits(_roles(keys), *numbers, counts, chosen.route, shape))
-    return _told(pretraining, law, chosen.route, tolerance, most, *drawn)
+    run = _Run(pretraining, law, penalty, chosen.route, tolerance, most, rows)
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        parts = empty_parts(pretraining, precision)
+        return [run.fit(rng, parts) for rng in generators_of(keys)]
 
 
 def plan(
@@ -153,18 +156,13 @@ def plan(
     Raises ValueError as fit_each does.
     """
     penalty = float(checked("ridge", ridge, at_least=0.0, infinite=False))
-    law, shape = sequence_law(pretraining, input_eigenvalues, None), shape_of(pretraining, None, precision)
-    size = _size(law, shape, pretraining, penalty, _reachable(tolerance, precision))
+    law = sequence_law(pretraining, input_eigenvalues, None)
+    size = _size(law, pretraining, penalty, tolerance, precision)
     return taken(size, route, machine_memory() if memory is None else memory)
 
 
-def _size(law: SequenceLaw, shape: Shape, pretraining: Pretraining, ridge: float, tolerance: float) -> Size:
-    rank = int(np.count_nonzero(law.contexts.input_scale))
-    itemsize = np.dtype(shape.precision).itemsize
-    return Size(pretraining, ridge, rank * (rank + 1), tolerance, itemsize, shape.blocks * shape.block)
-
-
-def _reachable(tolerance: float, precision: str) -> float:
+def _size(law: SequenceLaw, pretraining: Pretraining, ridge: float, tolerance: float, precision: str) -> Size:
+    require(precision in PRECISIONS, f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}.")
     least = REACH * float(np.finfo(precision).eps)
     positive("tolerance", tolerance)
     require(
@@ -172,73 +170,43 @@ def _reachable(tolerance: float, precision: str) -> float:
         f"tolerance must be at least {least:.1e}, which {precision} can reach; got {tolerance!r}. Raise it"
         + (", or use precision float64." if precision == "float32" else "."),
     )
-    return tolerance
+    rank = int(np.count_nonzero(law.contexts.input_scale))
+    return Size(pretraining, ridge, rank * (rank + 1), tolerance, np.dtype(precision).itemsize)
 
 
-@jax.jit
-def _roles(keys: jax.Array) -> jax.Array:
-    """Two keys of each: for the pool and for the sequences."""
-    return jax.vmap(jax.random.split)(keys)
+@dataclass(frozen=True)
+class _Run:
+    """What draws of one fit have in common."""
 
+    pretraining: Pretraining
+    law: SequenceLaw
+    ridge: float
+    route: str
+    tolerance: float
+    most: int
+    room: int
 
-@partial(jax.jit, static_argnames=("route", "shape"))
-def _fits(
-    keys: jax.Array,
-    law: SequenceLaw,
-    ridge: jax.Array,
-    tolerance: jax.Array,
-    counts: Any,
-    route: str,
-    shape: Shape,
-) -> tuple[jax.Array, ridge_routes.Solution, ridge_routes.Check]:
-    count, tasks, most = counts
-
-    def alone(both: jax.Array) -> tuple[jax.Array, ridge_routes.Solution, ridge_routes.Check]:
-        pool_key, key = both
-        pool = drawn_pool(pool_key, law, shape)
-        data = drawn_sequences(key, pool, law, count, tasks, shape)
-        limits = (tolerance, most) if route in ("plain", "preconditioned", "dual") else ()
-        solution = getattr(ridge_routes, route)(data, count, ridge, *limits)
-        return pool, solution, ridge_routes.check(data, count, ridge, solution.readout)
-
-    return jax.lax.map(alone, keys)
-
-
-def _told(
-    pretraining: Pretraining,
-    law: SequenceLaw,
-    route: str,
-    tolerance: float,
-    most: int,
-    pools: Array,
-    solution: ridge_routes.Solution,
-    checks: ridge_routes.Check,
-) -> list[Fit]:
-    """One fit for each draw. Raises ArithmeticError where one has not converged."""
-    for steps, residual in zip(solution.iterations, checks.residual, strict=True):
-        if not residual <= 10 * tolerance:
+    def fit(self, rng: np.random.Generator, parts: list[Summaries]) -> Fit:
+        """One draw, into the memory of `parts`. Raises ArithmeticError where it has not converged."""
+        count = self.pretraining.sequences
+        pool = drawn_pool(rng, self.law, self.pretraining)
+        draw_parts(rng, pool, self.law, self.pretraining, out=parts)
+        data = parts if jax.default_backend() == "cpu" else on_device(parts, self.room)
+        limits = (self.tolerance, self.most) if self.route in ITERATIVE else ()
+        readout, steps = getattr(ridge_routes, self.route)(data, count, self.ridge, *limits)
+        residual, train = ridge_routes.check(data, count, self.ridge, readout)
+        if not residual <= 10 * self.tolerance:
             raise ArithmeticError(
-                f"route {route} ended after {steps} of {most} iterations at a residual of {residual:.1e}, above ten "
-                f"times the tolerance {tolerance:.1e}. Near as many sequences as weights a tiny ridge takes very "
-                "many: raise the ridge, tolerance or iterations, or use route kernel or direct."
+                f"route {self.route} ended after {steps} of {self.most} iterations at a residual of {residual:.1e}, "
+                f"above ten times the tolerance {self.tolerance:.1e}. Near as many sequences as weights a tiny ridge "
+                "takes very many: raise the ridge, tolerance or iterations, or use route kernel or direct."
             )
-    covariance, inputs = np.diag(law.task_scale**2), np.diag(law.contexts.input_scale**2)
-    population = SphereTasks(len(inputs), covariance) if pretraining.normalized else NormalTasks(covariance)
-    new = ContextLaw(population, pretraining.context_length, pretraining.noise, inputs)
-    return [
-        Fit(
-            np.asarray(readout, float),
-            route,
-            int(steps),
-            float(residual),
-            pretraining.sequences,
-            new if pretraining.tasks is None else _with_pool(new, pool[: pretraining.tasks]),
-            new,
-            float(train),
-        )
-        for pool, readout, steps, residual, train in zip(pools, *solution, *checks, strict=True)
-    ]
+        new = self._new()
+        own = new if self.pretraining.tasks is None else replace(new, tasks=Pool(pool))
+        return Fit(np.asarray(readout, float), self.route, steps, residual, count, own, new, train)
 
-
-def _with_pool(law: ContextLaw, pool: Array) -> ContextLaw:
-    return ContextLaw(Pool(pool), law.context_length, law.noise, law.input_covariance)
+    def _new(self) -> ContextLaw:
+        covariance, inputs = np.diag(self.law.task_scale**2), np.diag(self.law.contexts.input_scale**2)
+        normalized = self.pretraining.normalized
+        tasks = SphereTasks(len(inputs), covariance) if normalized else NormalTasks(covariance)
+        return ContextLaw(tasks, self.pretraining.context_length, self.pretraining.noise, inputs)

@@ -1,46 +1,35 @@
-"""Sequences of finite pretraining, drawn on the device in blocks: pools of tasks, and contexts that use them."""
+"""Sequences of finite pretraining, drawn in parts that fit the cache: pools of tasks, and contexts that use them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics import require
 from iclab.problem import Pretraining
-from iclab.simulation.summaries import Summaries, SummaryLaw, relative_eigenvalues, summarized, summary_law
+from iclab.simulation.summaries import (
+    Summaries,
+    SummaryLaw,
+    empty_summaries,
+    relative_eigenvalues,
+    summarize,
+    summary_law,
+)
 
 Array = np.ndarray
 Spectrum = Sequence[float] | Float[Array, "D"]
 PRECISIONS = ("float64", "float32")
-BLOCK = 512  # sequences of one product: with them in the cache it is quickest
+PART = 512  # sequences of one product: with them in the cache it is quickest
+LARGE_PART = 2**17  # the same on other devices than a CPU
 
 
 class SequenceLaw(NamedTuple):
-    """How sequences come about, as numbers that compiled functions take."""
+    """How sequences and their tasks come about."""
 
     contexts: SummaryLaw
     task_scale: Float[Array, "D"]
-
-
-class Shape(NamedTuple):
-    """What the compiler must know."""
-
-    dimension: int
-    blocks: int
-    block: int
-    pool: int  # tasks to make room for; 0: fresh ones
-    normalized: bool
-    balanced: bool
-    precision: str
-
-
-def rows_of(sequences: int) -> int:
-    """Sequences filled up to whole blocks."""
-    block = min(BLOCK, sequences)
-    return -(-sequences // block) * block
 
 
 def sequence_law(pretraining: Pretraining, inputs: Spectrum | None, tasks: Spectrum | None) -> SequenceLaw:
@@ -53,12 +42,11 @@ def sequence_law(pretraining: Pretraining, inputs: Spectrum | None, tasks: Spect
     return SequenceLaw(contexts, np.sqrt(relative_eigenvalues("task_eigenvalues", tasks, d)))
 
 
-def shape_of(pretraining: Pretraining, room: Pretraining | None, precision: str) -> Shape:
-    """The shape of a run, or of the larger run `room` that it is to share a compiled function with.
+def room_of(pretraining: Pretraining, room: Pretraining | None) -> int:
+    """Sequences of the run, or of the larger run `room` that it is to share compiled functions with.
 
-    Raises ValueError for a room that does not hold it and for an unknown precision.
+    Raises ValueError for a room that does not hold it.
     """
-    require(precision in PRECISIONS, f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}.")
     own, most = pretraining, pretraining if room is None else room
     require(
         most.dimension == own.dimension
@@ -67,46 +55,50 @@ def shape_of(pretraining: Pretraining, room: Pretraining | None, precision: str)
         and (most.tasks is None) == (own.tasks is None),
         f"room must hold the sequences and tasks of a run of its dimension and kind of tasks; got {room!r}.",
     )
-    rows, block = rows_of(most.sequences), min(BLOCK, most.sequences)
-    return Shape(own.dimension, rows // block, block, most.tasks or 0, own.normalized, own.balanced, precision)
+    return most.sequences
 
 
-def drawn_sequences(
-    key: jax.Array, pool: jax.Array, law: SequenceLaw, count: jax.Array, tasks: jax.Array, shape: Shape
-) -> Summaries:
-    """The sequences in blocks, and rows of zeros beyond them."""
-    size = (shape.block, shape.dimension)
-
-    def block(number: jax.Array, key: jax.Array) -> Summaries:
-        rows = number * shape.block + jnp.arange(shape.block)
-
-        def fresh(normal: jax.Array) -> jax.Array:
-            return _tasks_of(normal, law, shape)
-
-        def at_random(normal: jax.Array) -> jax.Array:
-            even = jax.scipy.special.ndtr(normal[:, 0])  # uniform in 0 .. 1
-            return pool[jnp.minimum((tasks * even).astype(int), tasks - 1)]
-
-        def in_turn(_: jax.Array) -> jax.Array:
-            return pool[rows % tasks]
-
-        choose, columns = (
-            (fresh, shape.dimension) if shape.pool == 0 else (in_turn, 0) if shape.balanced else (at_random, 1)
-        )
-        drawn = summarized(choose, columns, size, law.contexts, key)
-        held = rows < count
-        return Summaries(*(jnp.where(held.reshape(-1, *(1,) * (part.ndim - 1)), part, 0) for part in drawn))
-
-    keys = jax.random.split(key, shape.blocks)
-    return jax.lax.map(lambda own: block(*own), (jnp.arange(shape.blocks), keys))
+def drawn_pool(rng: np.random.Generator, law: SequenceLaw, pretraining: Pretraining) -> Float[Array, "K D"]:
+    """The tasks of a pool, none for fresh ones."""
+    return _tasks(rng, pretraining.tasks or 0, law, pretraining.normalized)
 
 
-def drawn_pool(key: jax.Array, law: SequenceLaw, shape: Shape) -> jax.Array:
-    """The tasks of a pool, one at least."""
-    return _tasks_of(jax.random.normal(key, (max(1, shape.pool), shape.dimension), shape.precision), law, shape)
+def empty_parts(pretraining: Pretraining, precision: str) -> list[Summaries]:
+    """Memory for the sequences, part by part."""
+    whole = empty_summaries(pretraining.sequences, pretraining.dimension, precision)
+    starts = range(0, pretraining.sequences, PART)
+    return [Summaries(*(array[first : first + PART] for array in whole)) for first in starts]
 
 
-def _tasks_of(normal: jax.Array, law: SequenceLaw, shape: Shape) -> jax.Array:
+def draw_parts(
+    rng: np.random.Generator,
+    pool: Float[Array, "K D"],
+    law: SequenceLaw,
+    pretraining: Pretraining,
+    *,
+    out: list[Summaries],
+) -> None:
+    """Draws the sequences: with tasks of the pool in turn if balanced, else at random, or with fresh ones."""
+    for number, part in enumerate(out):
+        rows = PART * number + np.arange(len(part.target))
+        if pretraining.tasks is None:
+            tasks = _tasks(rng, len(rows), law, pretraining.normalized)
+        else:
+            tasks = pool[rows % len(pool) if pretraining.balanced else rng.integers(len(pool), size=len(rows))]
+        summarize(tasks, law.contexts, rng, out=part)
+
+
+def on_device(parts: list[Summaries], room: int) -> list[Summaries]:
+    """The sequences as large arrays of JAX, with rows of zeros that fill the room."""
+    several, missing = LARGE_PART // PART, room - sum(len(part.target) for part in parts)
+    zeros = [Summaries(*(np.zeros((missing, *array.shape[1:]), array.dtype) for array in parts[0]))]
+    groups = [parts[first : first + several] for first in range(0, len(parts), several)]
+    joined = [map(np.concatenate, zip(*group, strict=True)) for group in groups]
+    return [Summaries(*map(jnp.asarray, part)) for part in (*joined, *zeros[: missing > 0])]
+
+
+def _tasks(rng: np.random.Generator, count: int, law: SequenceLaw, normalized: bool) -> Float[Array, "task D"]:
     """On the sphere if normalized, else normal; times the root of a covariance."""
-    size = np.sqrt(shape.dimension) / jnp.linalg.norm(normal, axis=1, keepdims=True) if shape.normalized else 1.0
+    normal = rng.standard_normal((count, len(law.task_scale)))
+    size = np.sqrt(normal.shape[1]) / np.linalg.norm(normal, axis=1, keepdims=True) if normalized else 1.0
     return normal * size * law.task_scale

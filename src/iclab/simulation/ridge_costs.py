@@ -9,11 +9,11 @@ import numpy as np
 
 from iclab.numerics import require
 from iclab.problem import Pretraining
-from iclab.simulation.pretraining_sequences import BLOCK, rows_of
+from iclab.simulation.pretraining_sequences import PART
 
 ROUTES = ("direct", "kernel", "plain", "preconditioned", "dual")
-SPEED = 2e10  # operations of a matrix product in a second, one core in float64
-SLOW = 600.0  # operations in whose time a random number is drawn
+SPEED = 2.5e10  # operations of a product with features in a second, one busy core in float64
+SLOW = 400.0  # operations in whose time a random number is drawn
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,6 @@ class Size:
     weights: int  # that data reach: r(r+1) for inputs in r directions
     tolerance: float
     itemsize: int
-    rows: int  # sequences and rows of zeros that fill the last block
 
     @property
     def tau(self) -> float:
@@ -56,19 +55,20 @@ class Size:
 
 def cost(size: Size, route: str) -> Plan:
     """What a route takes at this size."""
-    d, n = size.pretraining.dimension, size.rows
+    d, n = size.pretraining.dimension, size.pretraining.sequences
     p, data = d * (d + 1), n * (2 * d + 2)
     drawn = SLOW * data * (1.5 if size.pretraining.tasks is None else 1.0)
-    numbers, steps, work = {
+    numbers, steps, work = {  # a step in single precision takes half the time and a copy of the data
         "direct": (data + 4 * n * p + min(n, p) ** 2, 0.0, 10.0 * n * p * min(n, p)),
         "kernel": (data + 3 * n**2, 0.0, n**3 / 3 + 4 * n**2 * d),
         "plain": (data, _steps(size, spread=True), 4.0 * n * d**2),
-        "preconditioned": (data, _steps(size, spread=False), 4.0 * n * d**2 + 8.0 * d**3),
+        "preconditioned": (1.5 * data, _steps(size, spread=False), 2.0 * n * d**2 + 8.0 * d**3),
         "dual": (data + 4 * n, _steps(size, spread=True), 4.0 * n * d**2),
     }[route]
-    spent = (work * (steps + 4 if steps else 1) + drawn) / SPEED
+    extra = 12 if route == "preconditioned" else 4  # products in float64, beside the steps
+    spent = (work * (steps + extra if steps else 1) + drawn) / SPEED
     pool = (size.pretraining.tasks or 0) * d
-    return Plan(route, "it was asked for", size.itemsize * (numbers + pool + 12 * p + 4 * BLOCK * d), spent, steps)
+    return Plan(route, "it was asked for", size.itemsize * (numbers + pool + 12 * p + 8 * PART * d), spent, steps)
 
 
 def choose(size: Size, budget: float) -> Plan:
@@ -146,7 +146,7 @@ def _too_large(size: Size, route: str, budget: float) -> str:
     fits = 0
     for smaller in range(1, d):
         n = max(1, round(ratio * smaller**2))
-        tried = Size(Pretraining(smaller, 1, n), size.ridge, size.weights, size.tolerance, size.itemsize, rows_of(n))
+        tried = Size(Pretraining(smaller, 1, n), size.ridge, size.weights, size.tolerance, size.itemsize)
         fits = smaller if cost(tried, route).bytes <= budget else fits
     return (
         f"memory must hold {need / 1e9:.3g} GB for route {route} at dimension {d}; got {budget / 1e9:.3g} GB. The "
