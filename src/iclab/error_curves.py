@@ -5,12 +5,12 @@ are limits.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.outcomes import quantity
+from iclab.outcomes import Errors, quantity
 
 Array = np.ndarray
 
@@ -84,6 +84,11 @@ class ErrorsBySequences:
     icl: Float[Array, "tau"] = _icl("tau")
     idg: Float[Array, "tau"] = _idg("tau")
     train: Float[Array, "tau"] = _train("tau")
+
+    @classmethod
+    def of(cls, tau: Float[Array, "tau"], errors: Errors) -> Self:
+        """The curves of given errors, one for each τ."""
+        return cls(tau, *(np.asarray(part) for part in (errors.icl, errors.idg, errors.train)))
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def theory(case: Case) -> dict[str, Answers]:
     return {
         "bounds": bounds(case.noise),
         "curves": ErrorsByLengthAndSequences(np.array(case.alpha), tau, curves.icl, curves.idg, curves.train),
-        "limit": ErrorsBySequences(some, limit.icl, limit.idg, limit.train),
+        "limit": ErrorsBySequences.of(some, limit),
         "pool": ErrorsByDimensionAndSequences(np.array(case.dimension), some, **pools),
         "leverage": ErrorsByDimensionAndSequences(np.array(few), np.array(case.leverage_tau), **leverages),
         "limit_at": checked_runs.limit(),

@@ -78,7 +78,7 @@ def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequence
     return {
         "curves": at(case.ridge),
         "small": at(case.small_ridge),
-        "none": ErrorsBySequences(tau, without.icl, without.idg, without.train),
+        "none": ErrorsBySequences.of(tau, without),
         "best": BestRidges(
             tau,
             new,

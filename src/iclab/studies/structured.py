@@ -97,8 +97,8 @@ def theory(case: Case) -> dict[str, Table | ErrorsBySequences | Levels]:
     curves = case.predicted(Ratios(case.alpha, case.kappa, tau, case.noise), case.draws.dimension[-1])
     white = theories.generalization.errors(Ratios(case.alpha, case.kappa, tau, case.noise), ridge=case.ridge)
     return {
-        "curves": ErrorsBySequences(tau, curves.icl, curves.idg, curves.train),
-        "white": ErrorsBySequences(tau, white.icl, white.idg, white.train),
+        "curves": ErrorsBySequences.of(tau, curves),
+        "white": ErrorsBySequences.of(tau, white),
         "sizes": case.drawn.sizes(),
         "runs": case.drawn.predicted(lambda run: case.predicted(run.size.ratios, run.size.dimension)),
         "bounds": bounds(case.noise),
