@@ -16,7 +16,7 @@ import tyro
 
 from iclab import __version__
 from iclab.files import written_whole
-from iclab.inspection import Inspect, inspect
+from iclab.inspection.flags import Inspect
 from iclab.plan import Plan, plan
 from iclab.store import Store
 from iclab.studies import STUDIES
@@ -241,6 +241,12 @@ def _summary(study: Study, result: "xr.DataTree", path: Path | None, figure: Pat
     }
 
 
+def _inspect(asked: Inspect) -> int:
+    from iclab.inspection.command import inspect
+
+    return inspect(asked)
+
+
 _ABOUT = """In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers.
 
 Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`. Before a run is made, ask
@@ -251,5 +257,5 @@ _COMMANDS: dict[str, tuple[Any, Callable[[Any], int]]] = {
     "report": (Report, _report),
     "studies": (Studies, _studies),
     "plan": (Plan, lambda chosen: plan([chosen.question])),
-    "inspect": (Inspect, inspect),
+    "inspect": (Inspect, _inspect),
 }

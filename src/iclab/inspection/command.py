@@ -1,16 +1,15 @@
-"""`iclab inspect`: its flags, its order of work, its exit codes."""
+"""`iclab inspect`: its order of work and its exit codes."""
 
 import hashlib
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-
-import tyro
 
 from iclab.files import written_whole
 from iclab.inspection import behavior, tables
 from iclab.inspection.document import document
+from iclab.inspection.flags import Inspect
 from iclab.inspection.page import page
 from iclab.inspection.summary import print_summary
 from iclab.numerics import require
@@ -24,48 +23,6 @@ from iclab.spectra.observe import observed
 from iclab.spectra.survey import Survey, survey
 from iclab.spectra.wanted import LARGEST
 from iclab.terminal import fail, note, progress, writable
-
-
-@dataclass(frozen=True)
-class Inspect:
-    """Spectra of the checkpoints in a folder: is the series sound, what do heads read and write, when does it change?
-
-    PATH holds checkpoints as other people's trainers write them: folders or files named step1000, checkpoint-1000,
-    epoch=3-step=400.ckpt; .safetensors (also sharded), .pt, .bin, .ckpt, .npz; a hub cache; one file. Nothing in
-    them is run. What is printed: the soundness of the series; ranks and subspaces of each head's query-key (QK) and
-    output-value (OV) circuit beside what random matrices read; changes; what was left out and why.
-
-    Start with:  iclab inspect runs/pythia --every 10
-    Own model:   iclab inspect runs/mine --map map.toml         (docs/checkpoints.md has an example)
-    With skill:  iclab inspect runs/mine --behavior accuracy.csv --out report
-
-    Exit code 0: done; 1: nothing could be analysed, or --strict and the series is not sound; 2: unusable input.
-    """
-
-    path: tyro.conf.Positional[Path]  # folder of checkpoints, or one file
-    config: Path | None = None  # config.json of the model; default: the one beside the weights
-    map: Path | None = None  # TOML file that gives the tensors of a model of one's own their roles
-    every: int = 1  # one checkpoint in so many, and the last
-    layers: tuple[int, ...] = ()  # layers to look at; default: all, and the embeddings
-    heads: tuple[int, ...] = ()  # query heads to look at; default: all
-    measures: tuple[str, ...] = ("ranks", "overlaps")  # names, or the groups ranks, overlaps, distances
-    leading: int = 4  # directions whose overlap is taken
-    against: Path | None = None  # a second run, measured alike
-    force: bool = False  # compare runs on steps though their samples per step differ
-    samples_per_step: tuple[float, ...] = ()  # of PATH, and of --against; default: as config.json says
-    behavior: Path | None = None  # CSV file: a column step and others of numbers, joined on the exact step
-    fold: bool = False  # take the gain of the norm in front of attention into the circuits
-    strict: bool = False  # exit 1 where the series is not sound
-    allow_partial: bool = False  # read checkpoints that lack shards as far as they go
-    max_elements: int = LARGEST  # largest whole matrix that is measured; heads have no limit
-    rehash: bool = False  # read all contents again instead of trusting size and time of files
-    with_paths: bool = False  # let results hold absolute paths
-    json: bool = False  # print all results as JSON instead of a summary
-    csv: bool = False  # write the table as results.csv, too
-    parquet: bool = False  # write the table as results.parquet, too (needs iclab[parquet])
-    page: bool = True  # write index.html, a page with figures that needs nothing beside it
-    out: Path = Path("inspection")  # folder of index.html, of results.json and of the contents that are remembered
-    debug: bool = False  # show the traceback of an error
 
 
 def inspect(asked: Inspect) -> int:
@@ -97,9 +54,10 @@ def inspect(asked: Inspect) -> int:
 
 def _surveyed(path: Path, asked: Inspect) -> Survey:
     series = checkpoints.read(path, every=asked.every, allow_partial=asked.allow_partial)
+    largest = LARGEST if asked.max_elements is None else asked.max_elements
     return survey(
         series, _layout(asked), layers=asked.layers or None, heads=asked.heads or None, measures=asked.measures,
-        leading=asked.leading, fold=asked.fold, max_elements=asked.max_elements,
+        leading=asked.leading, fold=asked.fold, max_elements=largest,
     )  # fmt: skip
 
 
