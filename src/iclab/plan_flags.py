@@ -1,5 +1,6 @@
 """Flags that the questions of `iclab plan` share, and the sizes that they give."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class Question(ABC):
     """What every question takes. Raises ValueError, by the name of the flag, for sizes that do not make sense."""
 
     noise: float = 0.0  # ρ, variance of the label noise, where labels have variance 1 + ρ
@@ -35,9 +36,9 @@ class Question:
         """The sizes given, as ratios. Raises ValueError where one is missing or given twice."""
         return {name: ratio_given(self, name) for name in COUNTS if hasattr(self, name)}
 
+    @abstractmethod
     def answer(self) -> Answer:
         """The answer to the question."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)

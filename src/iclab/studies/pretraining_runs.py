@@ -93,7 +93,7 @@ class Grid:
     def simulated(self, draws: Draws, *, beside: "tuple[Grid, ...]" = (), key: "PRNGKeyArray") -> Table:
         """Means over the draws of one seed.
 
-        All runs of a dimension, with those of grids `beside` this one, share one compiled function for each route.
+        On an accelerator all runs of a dimension, with those of grids `beside` this one, share a compiled function.
         """
         import jax
 
