@@ -171,7 +171,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     exact = result["theory/fan"].to_dataset()
     for j, row in enumerate(exact.balance.values):
         figures.theory_line(balance, exact.time, row, label=None if j else "flow, a line for each start")
-    balance.legend()
+    balance.legend(loc="center right", bbox_to_anchor=(1.0, 0.38))
     plane.set(
         xlabel="value weight $p$", ylabel="key-query weight $q$", xlim=(-1.7, 1.7), ylim=(-1.7, 1.7), aspect="equal"
     )

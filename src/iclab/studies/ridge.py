@@ -111,7 +111,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         if "simulation" in result.children:
             _draw_runs(axes, result, target)
         error_axes(axes, result, SEQUENCES, title=title)
-    panels[0].legend()
+    panels[0].legend(
+        loc="upper left",
+    )
     figures.theory_line(ridges, best.tau, best.icl_ridge, color=figures.COLORS[0], label="for new tasks")
     figures.theory_line(ridges, best.tau, best.idg_ridge, color=figures.COLORS[1], label="for tasks of the pool")
     ridges.set_xscale("log")
