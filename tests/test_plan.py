@@ -108,6 +108,16 @@ def test_a_forecast_gives_three_accounts_of_a_run(capsys: pytest.CaptureFixture)
     assert found["limit"]["icl"] < found["pool"]["icl"] < found["leverage"]["icl"]
 
 
+def test_a_forecast_shows_the_band_of_drawn_runs_where_it_is_asked_for(capsys: pytest.CaptureFixture) -> None:
+    words = "forecast --dimension 12 --context-length 60 --sequences 288 --tasks 6 --noise 0.1 --ridge 0.01 --runs 40"
+    found = answer(capsys, words)
+    for kind in ("icl", "idg"):
+        mean, deviation = (found["runs"][part][kind] for part in ("mean", "deviation"))
+        # the account that is closest to the mean errs by a few percent at D = 12; 40 runs know it to σ/√40
+        assert abs(mean - found["leverage"][kind]) < 4 * deviation / 40**0.5 + 0.05 * mean
+        assert 0 < deviation < mean
+
+
 FIGURES = [
     "tasks --error 1.4 --alpha 1 --tau 2 --noise 0.1 --ridge 0.001",
     "sequences --error 0.5 --alpha 10 --kappa 2",
@@ -144,6 +154,10 @@ def test_every_answer_has_a_figure(words: str, tmp_path: Path, capsys: pytest.Ca
         ("tasks --error 1 --alpha 1 --tau 1 --target train", "--target"),
         ("ridge --alpha 10 --kappa 2 --tau 4 --stepz 3", "got --stepz 3"),
         ("split --tokens 0 --dimension 3 --kappa 2", "tokens must be a whole number >= 1; got 0"),
+        (
+            "forecast --dimension 8 --context-length 8 --sequences 40 --runs 3",
+            "runs must be a whole number >= 32; got 3",
+        ),
         ("forecast --dimension 8 --context-length 80 --sequences 0", "sequences must be a whole number >= 1; got 0"),
         ("forecast --dimension 5000 --context-length 8 --sequences 4", "dimension must be at most 512"),
         ("forecast --dimension 8 --context-length 8 --sequences 4 --tasks 100000000", "tasks must be at most 1e8/D"),

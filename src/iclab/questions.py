@@ -6,7 +6,7 @@ Bases stand in reverse order of the help.
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iclab.numerics import whole_number
 from iclab.plan_flags import (
@@ -20,6 +20,9 @@ from iclab.plan_flags import (
     Question,
     ReachFlags,
 )
+
+if TYPE_CHECKING:
+    from iclab.outcomes import FittedErrors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,9 +148,10 @@ class WhatWillARunShow(Question):
     sequences: int  # n, pretraining sequences
     tasks: int | None = None  # K, tasks of the pool; none: a fresh task in every context
     ridge: float = 0.0  # λ, ridge of the readout
+    runs: int = 0  # draw and fit so many runs, 32 at least, for the band of single ones; needs JAX
 
     def answer(self) -> Answer:
-        """Errors in the limit, for a pool of this size, and with unequal leverage."""
+        """Errors in the limit, for a pool of this size, with unequal leverage, and the band of drawn runs."""
         from iclab import plan_figures, planning
 
         found = planning.forecast(
@@ -163,17 +167,30 @@ class WhatWillARunShow(Question):
         if found.leverage is not None:
             accounts["pool and leverage"] = found.leverage
             remark = "The last account is the closest to the mean of runs."
-        rows = tuple(
-            (name, *(f"{getattr(errors, kind):.4g}" for kind in ("icl", "idg", "train")))
-            for name, errors in accounts.items()
-        )
+        kinds, numbers = ("icl", "idg", "train"), asdict(found)
+        rows = [(name, *(f"{getattr(errors, kind):.4g}" for kind in kinds)) for name, errors in accounts.items()]
+        if self.runs:
+            mean, deviation = self._band()
+            spans = (f"{getattr(mean, kind):.4g} ± {2 * getattr(deviation, kind):.2g}" for kind in kinds)
+            rows.append((f"{self.runs} runs", *spans))
+            remark += " The band is two standard deviations of single runs; about 95 % of runs fall into it."
+            numbers["runs"] = {"mean": asdict(mean), "deviation": asdict(deviation)}
         return Answer(
             ("account", "on new tasks", "on the pool", "on its data"),
-            rows,
+            tuple(rows),
             (remark,),
-            asdict(found),
+            numbers,
             lambda figure: plan_figures.forecast(figure, self, found),
         )
+
+    def _band(self) -> "tuple[FittedErrors, FittedErrors]":
+        from iclab.problem import Pretraining
+        from iclab.simulation.bands import band
+        from iclab.simulation.keys import key_of
+
+        even = self.tasks is None or self.sequences % self.tasks == 0
+        size = Pretraining(self.dimension, self.context_length, self.sequences, self.tasks, self.noise, balanced=even)
+        return band(size, ridge=self.ridge, runs=self.runs, key=key_of(0))
 
 
 def _unless(ratios: Any) -> str:

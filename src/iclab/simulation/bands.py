@@ -1,0 +1,29 @@
+"""The band of single runs: what finite pretraining shows from draw to draw."""
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import jax
+import numpy as np
+
+from iclab.numerics import whole_number
+from iclab.outcomes import FittedErrors
+from iclab.problem import Pretraining
+from iclab.simulation import pretraining
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+FEWEST = 32  # runs whose standard deviation is known to an eighth
+
+
+def band(size: Pretraining, *, ridge: float, runs: int, key: "PRNGKeyArray") -> tuple[FittedErrors, FittedErrors]:
+    """Mean and standard deviation of the errors of single runs, each with its own pool and sequences.
+
+    Raises ValueError for fewer than 32 runs, and as pretraining.fit does.
+    """
+    whole_number("runs", runs, least=FEWEST)
+    errors = [fit.errors() for fit in pretraining.fit_each(size, ridge=ridge, keys=jax.random.split(key, runs))]
+    drawn = {entry.name: [getattr(one, entry.name) for one in errors] for entry in fields(FittedErrors)}
+    mean = FittedErrors(**{name: float(np.mean(values)) for name, values in drawn.items()})
+    return mean, FittedErrors(**{name: float(np.std(values, ddof=1)) for name, values in drawn.items()})
