@@ -170,6 +170,13 @@ def test_changes_coincide_and_never_explain():
     assert "1 of 40 curves" in html
 
 
+def test_columns_of_behavior_that_are_not_drawn_are_named():
+    seen = small()
+    values = np.linspace(0, 1, len(seen.steps))
+    html = page({"this": seen}, Joined(dict.fromkeys(("first", "second", "third", "fourth"), values), (), ()))
+    assert "that are not drawn: fourth" in html
+
+
 def test_readings_that_are_not_in_order_are_counted_and_not_drawn():
     seen = small()
     first = seen.tracks[0]

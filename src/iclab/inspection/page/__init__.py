@@ -91,7 +91,7 @@ def page(runs: Runs, joined: Joined | None = None) -> str:
     templates = Environment(loader=PackageLoader("iclab.inspection", "page"), autoescape=True, trim_blocks=True)
     return templates.get_template("page.html").render(
         sections=sections, numbers=_numbers(there), version=__version__, without=room.without[:_ROWS],
-        count=len(room.without), unmatched=_unmatched(joined), limit=LARGEST // 1_000_000,
+        count=len(room.without), unmatched=_left_out(joined), limit=LARGEST // 1_000_000,
     )  # fmt: skip
 
 
@@ -196,14 +196,16 @@ def _skipped(dynamics: SpectralDynamics) -> Table:
     return _table(("tensor or file", "reason", "times"), rows)
 
 
-def _unmatched(joined: Joined | None) -> list[str]:
+def _left_out(joined: Joined | None) -> list[str]:
     if joined is None:
         return []
     said = {
         "Rows of the behavior without a checkpoint, not drawn: step ": joined.unmatched,
         "Checkpoints without a row of behavior: step ": joined.absent,
     }
-    return [_cell(text + ", ".join(map(str, steps))) for text, steps in said.items() if steps]
+    lines = [_cell(text + ", ".join(map(str, steps))) for text, steps in said.items() if steps]
+    left_out = list(joined.columns)[charts.COLUMNS :]
+    return lines + [_cell("Columns of the behavior that are not drawn: " + ", ".join(left_out))] * bool(left_out)
 
 
 def _numbers(there: Mapping[str, tuple[Group, ...]]) -> list[dict]:

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAPPED = ("effective_rank", "stable_rank", "overlap_with_final", "overlap_with_previous")
-_LAYERS, _PANELS, _FANS, _COLUMNS = 48, 36, 6, 3  # lines of layers, panels of layers, fans, columns of behavior
+_LAYERS, _PANELS, _FANS = 48, 36, 6  # lines of layers, panels of layers, fans
+COLUMNS = 3  # of behavior, that are drawn
 _GREY, _WIDTH = "#8a929c", 10.0
 Curves = Mapping[str, np.ndarray]
 
 
 def curves(group: Group, axis: StepAxis, behavior: Curves, others: Mapping[str, Group], *, name: str) -> str:
     """Every measure against the step, the behavior below on the same axis."""
-    shown = dict(list(behavior.items())[:_COLUMNS])
+    shown = dict(list(behavior.items())[:COLUMNS])
     titles = [measure.replace("_", " ") for measure in group.measures]
     rows = -(-len(titles) // 2) + -(-len(shown) // 2)
 
