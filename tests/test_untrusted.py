@@ -264,7 +264,6 @@ def test_escapes_are_those_of_the_place() -> None:
     assert names.csv_cell("=cmd()") == "'=cmd()"
     assert names.csv_cell(" @sum") == "' @sum"
     assert names.csv_cell("layer.0") == "layer.0"
-    assert names.file_label(3, "png") == "00003.png"
     assert len(names.quoted("w" * 500)) < 130
 
 

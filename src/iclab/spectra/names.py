@@ -26,11 +26,6 @@ def csv_cell(text: str) -> str:
     return f"'{shown}" if shown.lstrip()[:1] in ("=", "+", "-", "@") else shown
 
 
-def file_label(number: int, extension: str) -> str:
-    """The name of an output file: a number, since names of tensors never name files."""
-    return f"{number:05d}.{extension}"
-
-
 def relative(path: Path, root: Path) -> str:
     """The path below `root`, with forward slashes and safe to print; the bare name when it lies elsewhere."""
     try:
