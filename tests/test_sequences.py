@@ -29,18 +29,22 @@ KINDS = [
 ]
 
 
+@partial(jax.jit, static_argnums=0)
+def _fixed(data: Any, key: jax.Array) -> Any:
+    return data.fixed(key)
+
+
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _drawn(data: Any, kind: str, count: int | None, once: jax.Array, key: jax.Array) -> tuple[Any, Batch]:
-    fixed = data.fixed(once)
-    return fixed, getattr(data, kind)(fixed, key, *([] if count is None else [count]))
-
-
-def drawn(data: Any, seed: int = 0, *, kind: str = "batch", count: int | None = None, once: int = 9) -> Batch:
-    return Batch(*map(np.asarray, _drawn(data, kind, count, key_of(once), key_of(seed))[1]))
+def _drawn(data: Any, kind: str, count: tuple[int, ...], fixed: Any, key: jax.Array) -> Batch:
+    return getattr(data, kind)(fixed, key, *count)
 
 
 def fixed(data: Any, once: int = 9) -> Any:
-    return jax.tree.map(np.asarray, _drawn(data, "batch", None, key_of(once), key_of(0))[0])
+    return jax.tree.map(np.asarray, _fixed(data, key_of(once)))
+
+
+def drawn(data: Any, seed: int = 0, kind: str = "batch", *count: int, once: int = 9) -> Batch:
+    return Batch(*map(np.asarray, _drawn(data, kind, count, fixed(data, once), key_of(seed))))
 
 
 @pytest.mark.parametrize("data", KINDS, ids=lambda data: type(data).__name__)
@@ -55,21 +59,30 @@ def test_a_batch_is_what_its_law_says_and_its_key_decides(data: Any) -> None:
         assert {part.dtype for part in first} == {np.dtype("float32")}
     else:
         assert first.tokens.dtype == first.target.dtype == np.dtype("int32")
-        assert 0 <= first.tokens.min() and first.tokens.max() == data.vocabulary - 1
+        assert (first.tokens.min(), first.tokens.max()) == (0, data.vocabulary - 1)
         assert first.target.max() == data.outputs - 1
-    with jax.enable_x64(True):  # nothing that is set elsewhere changes what is drawn
-        for part, same in zip(first, drawn(data), strict=True):
-            assert part.dtype == same.dtype
-            assert_allclose(part, same, rtol=1e-6, atol=1e-6)  # functions of single precision may be compiled anew
     if not isinstance(data, ModularAddition):
         assert np.any(first.tokens != drawn(data, 1).tokens)
-    assert np.any(first.tokens != drawn(data, once=8).tokens) or isinstance(data, PeriodicSequences) or not data.tasks
+    assert (
+        np.any(first.tokens != drawn(data, once=8).tokens)
+        or isinstance(data, PeriodicSequences)
+        or not getattr(data, "tasks", 1)
+    )
+
+
+@pytest.mark.parametrize("data", [RegressionContexts(tasks=3), PeriodicSequences()])
+def test_double_precision_elsewhere_changes_nothing(data: Any) -> None:
+    with jax.enable_x64(True):
+        double = drawn(data)
+    for part, same in zip(drawn(data), double, strict=True):
+        assert part.dtype == same.dtype
+        assert_allclose(part, same, rtol=1e-6, atol=1e-6)  # compiled anew, in single precision
 
 
 @pytest.mark.parametrize("functions", [Linear(), SparseLinear(2), TwoLayer(3)])
 def test_labels_have_mean_zero_variance_one_and_noise(functions: Any) -> None:
     law = RegressionContexts(5, 1, noise=0.5, functions=functions, form="paper")
-    _, labels = law.examples(drawn(law, kind="test", count=40_000))
+    _, labels = law.examples(drawn(law, 0, "test", 40_000))
     last = labels[:, -1].astype(float)
     assert abs(last.mean()) < 4 * last.std() / np.sqrt(len(last))
     squares = last**2
@@ -78,7 +91,7 @@ def test_labels_have_mean_zero_variance_one_and_noise(functions: Any) -> None:
 
 def test_inputs_have_covariance_one_over_the_dimension() -> None:
     law = RegressionContexts(4, 2)
-    inputs, _ = law.examples(drawn(law, kind="test", count=30_000))
+    inputs, _ = law.examples(drawn(law, 0, "test", 30_000))
     rows = inputs.reshape(-1, 4).astype(float)
     second = rows.T @ rows / len(rows)
     assert_allclose(second, np.eye(4) / 4, atol=4 * np.sqrt(2) / 4 / np.sqrt(len(rows)))  # 4 standard errors
@@ -92,7 +105,7 @@ def test_noiseless_labels_are_those_of_the_pool() -> None:
     assert_allclose(missed.min(axis=1), 0, atol=1e-5)  # single precision
     share = np.bincount(missed.argmin(axis=1), minlength=3) / 200
     assert_allclose(share, 1 / 3, atol=4 * np.sqrt(2 / 9 / 200))  # 4 standard errors
-    inputs, labels = law.examples(drawn(law, kind="test", count=50))  # new tasks are not of the pool
+    inputs, labels = law.examples(drawn(law, 0, "test", 50))  # new tasks are not of the pool
     assert np.abs(labels[:, None] - np.einsum("pnd,kd->pkn", inputs, pool)).max(axis=2).min() > 0.01
 
 
@@ -151,19 +164,19 @@ def test_tests_of_the_pool_have_the_tasks_of_the_set_in_new_contexts(tasks: int 
     data = FixedRegression(RegressionContexts(3, 5, tasks=tasks, batch_size=6), 12)
     pool, every = fixed(data)
     assert pool.shape == (tasks or 12, 3)
-    batch = drawn(data, kind="test_of_pool", count=40)
+    batch = drawn(data, 0, "test_of_pool", 40)
     for one in (every, batch):
         inputs, labels = data.contexts.examples(one)
         missed = np.abs(labels[:, None] - np.einsum("pnd,kd->pkn", inputs, pool)).max(axis=2)
         assert_allclose(missed.min(axis=1), 0, atol=1e-5)  # single precision
     assert not {row.tobytes() for row in batch.tokens} & {row.tobytes() for row in every.tokens}
-    inputs, labels = data.contexts.examples(drawn(data, kind="test", count=40))
+    inputs, labels = data.contexts.examples(drawn(data, 0, "test", 40))
     assert np.abs(labels[:, None] - np.einsum("pnd,kd->pkn", inputs, pool)).max(axis=2).min() > 0.01
 
 
 def test_a_token_counts_once_it_recurs_and_then_tells_the_next() -> None:
     data = PeriodicSequences(vocabulary=1000, length=12, shortest=3, longest=5)
-    batch = drawn(data, kind="test", count=300)
+    batch = drawn(data, 0, "test", 300)
     assert_array_equal(batch.tokens[:, 1:], batch.target[:, :-1])
     starts = np.argmax(batch.weight, axis=1)
     assert_allclose(np.bincount(starts, minlength=6)[3:] / 300, 1 / 3, atol=4 * np.sqrt(2 / 9 / 300))
@@ -177,7 +190,7 @@ def test_a_token_counts_once_it_recurs_and_then_tells_the_next() -> None:
 
 
 def test_tokens_of_the_vocabulary_are_as_likely() -> None:
-    words = drawn(PeriodicSequences(), kind="test", count=2000).tokens[:, :12]
+    words = drawn(PeriodicSequences(), 0, "test", 2000).tokens[:, :12]
     counts = np.bincount(words.ravel(), minlength=32)
     assert np.sum((counts - 750) ** 2 / 750) < 65  # of χ² with 31 degrees of freedom, beyond which lie 4e-4
 
