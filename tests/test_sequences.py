@@ -42,6 +42,11 @@ def _drawn(data: Any, kind: str, count: tuple[int, ...], fixed: Any, key: jax.Ar
     return getattr(data, kind)(fixed, key, *count)
 
 
+@partial(jax.jit, static_argnums=0, compiler_options=QUICKLY)
+def _split(data: ModularAddition, fixed: Any) -> tuple[Batch, Batch]:
+    return data.batch(fixed, key_of(0)), data.held_out(fixed)
+
+
 def fixed(data: Any, once: int = 9) -> Any:
     return jax.tree.map(np.asarray, _fixed(data, key_of(once)))
 
@@ -199,7 +204,7 @@ def test_tokens_of_the_vocabulary_are_as_likely() -> None:
 def test_sums_are_split_into_two_sets_that_are_all(form: str) -> None:
     data = ModularAddition(7, 0.4, form)
     pairs = fixed(data)
-    batch, rest = drawn(data), Batch(*map(np.asarray, data.held_out(pairs)))
+    batch, rest = (Batch(*map(np.asarray, part)) for part in _split(data, pairs))
     assert (len(batch.tokens), len(rest.tokens)) == (20, 29)  # 49 × 0.4 = 19.6
     every = np.concatenate([batch.tokens, rest.tokens])
     assert len({tuple(pair) for pair in every[:, :2].tolist()}) == 49
