@@ -1,0 +1,38 @@
+"""Perceptrons on a few tokens, the smallest networks that grok."""
+
+from dataclasses import dataclass
+
+import jax
+
+from iclab.numerics import whole_number
+from iclab.simulation.network_parts import Parameters, start
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """One hidden layer of ReLU neurons on the embeddings, side by side, of a few tokens; no biases."""
+
+    vocabulary: int  # different tokens
+    outputs: int  # entries of the answer
+    length: int = 2  # tokens
+    width: int = 64  # entries of an embedding
+    hidden: int = 256  # neurons
+
+    def __post_init__(self) -> None:
+        for name in ("vocabulary", "outputs", "length", "width", "hidden"):
+            whole_number(name, getattr(self, name))
+
+    def start(self, key: jax.Array) -> Parameters:
+        """A table of entries N(0, 1/width), matrices of entries N(0, 1/inputs)."""
+        shapes = {
+            "embed.weight": (self.vocabulary, self.width),
+            "mlp_in.weight": (self.hidden, self.length * self.width),
+            "mlp_out.weight": (self.outputs, self.hidden),
+        }
+        return start(shapes, key)
+
+    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+        """Outputs (context, 1, output)."""
+        embedded = parameters["embed.weight"][tokens].reshape(len(tokens), -1)
+        hidden = jax.nn.relu(embedded @ parameters["mlp_in.weight"].T)
+        return (hidden @ parameters["mlp_out.weight"].T)[:, None]
