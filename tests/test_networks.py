@@ -404,8 +404,8 @@ def test_weights_of_another_network_are_refused() -> None:
         answers(replace(SMALL, tied=True), drawn(SMALL), asked(SMALL))
     with pytest.raises(ValueError, match="parameters must map names to arrays; got list"):
         answers(SMALL, [1], asked(SMALL))  # type: ignore[arg-type]
+    perceptron = Perceptron(5, 5)
     with pytest.raises(ValueError, match="sequences of 2 tokens, which is what the network takes; got 1 of 3"):
-        perceptron = Perceptron(5, 5)
         answers(perceptron, drawn(perceptron), [[0, 1, 2]])
 
 

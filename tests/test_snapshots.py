@@ -86,8 +86,8 @@ def test_a_run_resumed_from_disk_is_bitwise_one_that_was_never_stopped(
         here = folder(tmp_path / str(stopped))
         assert here.latest() is None
         networks.train(
-            SMALL, Cycle(), steps=[step for step in STEPS if step <= stopped] if stopped else [0], optimizer=OPTIMIZER,
-            key=KEY, checkpoints=here.save, resume=here.latest(),
+            SMALL, Cycle(), steps=[step for step in STEPS if step <= stopped], optimizer=OPTIMIZER, key=KEY,
+            checkpoints=here.save, resume=here.latest(),
         )  # fmt: skip
         again = folder(tmp_path / str(stopped))  # as another process finds it
         networks.train(
@@ -169,7 +169,7 @@ def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_down_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="optimizer must say in words which one it is; got GradientTransformation"):
+    with pytest.raises(ValueError, match=r"optimizer must say in words which one it is; got GradientTransformation"):
         folder(tmp_path, optimizer=OPTIMIZER)
     with pytest.raises(ValueError, match="key must be one key of JAX"):
         folder(tmp_path, key=4)
@@ -261,9 +261,8 @@ def test_inspect_reads_a_run_as_it_is(kind: str, tmp_path: Path, capsys: pytest.
     assert main(["inspect", str(here.path), "--out", str(tmp_path / "out"), "--no-page"]) == 0
     assert capsys.readouterr().out.startswith("integrity: nothing found")
     table = json.loads((tmp_path / "out" / "results.json").read_text())["table"]
-    rows = table if isinstance(table, list) else [dict(zip(table, row, strict=True)) for row in zip(*table.values())]
-    matrices = {row["matrix"] for row in rows}
-    assert {row["step"] for row in rows} == {0, 3, 10}
+    matrices = {row["matrix"] for row in table}
+    assert {row["step"] for row in table} == {0, 3, 10}
     if kind == "rotary":
         assert {"QK", "QK averaged", "OV", "embed.weight", "unembed.weight", "layers.1.mlp_in.weight"} <= matrices
     else:
