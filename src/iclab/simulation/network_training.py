@@ -92,7 +92,8 @@ def _trained(
     fixed = data.fixed(keys.fixed)
     check_shapes(config, data, fixed)
     state = _begun(config, optimizer, keys) if resume is None else _resumed(config, optimizer, resume)
-    step, loss, parameters, memory = (state[name] for name in ("step", "loss", "parameters", "optimizer"))
+    step, loss = state["step"], state["loss"]
+    parameters, memory = state["parameters"], state["optimizer"]
     for stop in _recorded(steps, -1 if resume is None else step):
         if stop > step:
             begun = (jnp.int32(step), jnp.float32(0.0), parameters, memory)
@@ -205,10 +206,8 @@ def _checked_optimizer(optimizer: Any) -> optax.GradientTransformation:
 
 def _recorded(steps: Any, after: int) -> list[int]:
     """The step numbers to stop at, those after the resumed one."""
-    if isinstance(steps, Iterable) and not isinstance(steps, str):
-        numbers = [whole_number("steps", step, least=0) for step in steps]
-    else:
-        numbers = [whole_number("steps", steps)]
+    named = isinstance(steps, Iterable) and not isinstance(steps, str)
+    numbers = [whole_number("steps", step, least=0) for step in steps] if named else [whole_number("steps", steps)]
     increasing = all(early < late for early, late in itertools.pairwise(numbers))
     require(bool(numbers) and increasing, f"steps must increase and be there; got {numbers}.")
     require(

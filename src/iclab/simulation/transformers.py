@@ -130,7 +130,7 @@ class Transformer:
         contexts, length = tokens.shape[:2]
         shape = (contexts, length)
         table = parameters.get("positions.weight")
-        positions = None if table is None else jnp.tile(table[:length], (contexts, 1))
+        positions: Any = None if table is None else jnp.tile(table[:length], (contexts, 1))
         if self.vocabulary:
             state = looked_up(parameters["embed.weight"], tokens.reshape(-1))
         else:
