@@ -206,8 +206,10 @@ def _checked_optimizer(optimizer: Any) -> optax.GradientTransformation:
 
 def _recorded(steps: Any, after: int) -> list[int]:
     """The step numbers to stop at, those after the resumed one."""
-    named = isinstance(steps, Iterable) and not isinstance(steps, str)
-    numbers = [whole_number("steps", step, least=0) for step in steps] if named else [whole_number("steps", steps)]
+    if np.iterable(steps):
+        numbers = [whole_number("steps", step, least=0) for step in steps]
+    else:
+        numbers = [whole_number("steps", steps)]
     increasing = all(early < late for early, late in itertools.pairwise(numbers))
     require(bool(numbers) and increasing, f"steps must increase and be there; got {numbers}.")
     require(
