@@ -328,11 +328,10 @@ def test_a_loss_that_leaves_the_finite_numbers_stops_the_run_and_says_the_step()
 
 
 def test_more_steps_compile_nothing_anew() -> None:
-    optimizer = optax.adam(3e-3)
-    networks.train(SMALL, Cycle(), steps=[2, 4], optimizer=optimizer, key=KEY)
+    networks.train(SMALL, Cycle(), steps=[2, 4], optimizer=ADAM, key=KEY)
     compiled = network_training._advance._cache_size()
-    first = networks.train(SMALL, Cycle(), steps=9, optimizer=optimizer, key=key_of(5))
-    networks.train(SMALL, Cycle(), steps=[10, 11], optimizer=optimizer, key=key_of(5), resume=first)
+    first = networks.train(SMALL, Cycle(), steps=9, optimizer=ADAM, key=key_of(5))
+    networks.train(SMALL, Cycle(), steps=[10, 11], optimizer=ADAM, key=key_of(5), resume=first)
     assert network_training._advance._cache_size() == compiled
 
 
