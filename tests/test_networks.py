@@ -135,7 +135,7 @@ def in_torch(config: Transformer, weights: dict[str, np.ndarray], tokens: np.nda
         )
         return functional.linear(hidden, part[f"{name}.mlp_out.weight"])
 
-    given = torch.from_numpy(tokens)
+    given = torch.from_numpy(np.array(tokens))  # what JAX gives cannot be written to, of which PyTorch warns
     if config.vocabulary:
         x = functional.embedding(given, part["embed.weight"])
     else:
