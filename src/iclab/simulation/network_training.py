@@ -1,0 +1,223 @@
+"""The one loop that trains networks: compiled once, stopped at stated steps, resumed where it stopped.
+
+Batch and step belong together: step s draws with a key of its own, so a run that was stopped and resumed goes
+through the numbers of one that was not.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from iclab.numerics import require, whole_number
+from iclab.simulation.batches import Batch, Data
+from iclab.simulation.network_checks import (
+    check_batch,
+    check_shapes,
+    checked_data,
+    checked_key,
+    checked_network,
+    checked_parameters,
+)
+from iclab.simulation.network_parts import Network, Parameters
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+CACHE = 2**19  # bytes of the largest array of a part of a batch, on a CPU
+
+
+class State(TypedDict):
+    """A network in training: all that the rest of the run depends on, and the loss of its last batch.
+
+    What an optimizer remembers is a tree of arrays. Leaves in its order say as much: that is what is on disk.
+    """
+
+    step: int
+    parameters: Parameters
+    optimizer: Any
+    loss: float
+
+
+class Roles(NamedTuple):
+    """The keys of a run: for its start, for what its data draw once, for its batches."""
+
+    start: jax.Array
+    fixed: jax.Array
+    batches: jax.Array
+
+
+def roles(key: "PRNGKeyArray") -> Roles:
+    """The keys of the run that `train` makes of a key."""
+    return Roles(*jax.random.split(key, 3))
+
+
+def train(
+    config: Network,
+    data: Data,
+    *,
+    steps: int | Iterable[int],
+    optimizer: optax.GradientTransformation,
+    key: "PRNGKeyArray",
+    checkpoints: Callable[[int, State], None] | None = None,
+    resume: State | None = None,
+) -> State:
+    """Train a network and return its last state, in NumPy.
+
+    `steps` counts the steps, or names those at which `checkpoints(step, state)` is called; the last one ends the run
+    and 0 is the start. With `resume`, a state of the same run, the run goes on from there and `checkpoints` is
+    called for later steps alone; all numbers are those of a run that was never stopped, bit by bit on one machine.
+    Network, data and optimizer are compiled into the loop: another one compiles anew, so build an optimizer once.
+
+    Raises ValueError for steps that do not increase or lie before the resumed one, for data, a state or an optimizer
+    that do not belong to the network, and for tokens out of range; ArithmeticError, which says the step, when the
+    loss leaves the finite numbers: what was handed to `checkpoints` before stays good.
+    """
+    with jax.enable_x64(False):  # single precision, whatever the setting
+        return _trained(
+            checked_network(config), checked_data(data), steps, _checked_optimizer(optimizer), checked_key(key),
+            checkpoints, resume,
+        )  # fmt: skip
+
+
+def _trained(
+    config: Network, data: Data, steps: Any, optimizer: Any, key: Any, checkpoints: Any, resume: State | None
+) -> State:
+    keys = roles(key)
+    fixed = data.fixed(keys.fixed)
+    check_shapes(config, data, fixed)
+    state = _begun(config, optimizer, keys) if resume is None else _resumed(config, optimizer, resume)
+    step, loss = state["step"], state["loss"]
+    parameters, memory = state["parameters"], state["optimizer"]
+    for stop in _recorded(steps, -1 if resume is None else step):
+        if stop > step:
+            begun = (jnp.int32(step), jnp.float32(0.0), parameters, memory)
+            reached, last, parameters, memory = _advance(config, data, optimizer, fixed, keys.batches, begun, stop)
+            step, loss = int(reached), float(last)
+            if not _finite(loss, parameters):
+                check_batch(config, data, data.batch(fixed, jax.random.fold_in(keys.batches, step - 1)))
+                raise ArithmeticError(
+                    f"training left the finite numbers at step {step}: its loss is {loss:g}. Use a smaller rate, or "
+                    "more steps of warming up; checkpoints of earlier steps are good."
+                )
+        state = State(step=step, parameters=_numpy(parameters), optimizer=_numpy(memory), loss=loss)
+        if checkpoints is not None:
+            checkpoints(step, state)
+    return state
+
+
+def _begun(config: Network, optimizer: Any, keys: Roles) -> State:
+    parameters = config.start(keys.start)
+    return State(step=0, parameters=parameters, optimizer=optimizer.init(parameters), loss=float("nan"))
+
+
+def _resumed(config: Network, optimizer: Any, resume: Any) -> State:
+    """The state to go on from. Raises ValueError unless it belongs to the network and the optimizer."""
+    require(
+        isinstance(resume, Mapping) and resume.keys() >= State.__annotations__.keys(),
+        f"resume must be a State with {', '.join(State.__annotations__)}; got {type(resume).__name__}.",
+    )
+    parameters = {name: jnp.asarray(part) for name, part in checked_parameters(config, resume["parameters"]).items()}
+    blank = jax.eval_shape(optimizer.init, parameters)
+    leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(resume["optimizer"])]
+    kinds = [[(leaf.shape, leaf.dtype) for leaf in every] for every in (jax.tree.leaves(blank), leaves)]
+    require(
+        kinds[0] == kinds[1],
+        "what the resumed optimizer remembers must fit the optimizer; it is that of another one. "
+        "Resume with the optimizer that the run began with.",
+    )
+    memory = jax.tree.unflatten(jax.tree.structure(blank), leaves)
+    step = whole_number("the step of resume", resume["step"], least=0)
+    return State(step=step, parameters=parameters, optimizer=memory, loss=float(resume["loss"]))
+
+
+def batch_loss(config: Network, kind: str, parameters: Parameters, batch: Batch) -> jax.Array:
+    """Mean over what counts: of squares, or of minus the log probability of the next token, in nats."""
+    return _weighted_sum(config, kind, parameters, batch) / jnp.sum(batch.weight)
+
+
+def _weighted_sum(config: Network, kind: str, parameters: Parameters, batch: Batch) -> jax.Array:
+    outputs = config.answer(parameters, batch.tokens)
+    if kind == "square":
+        each = (outputs[..., 0] - batch.target) ** 2
+    else:
+        each = optax.softmax_cross_entropy_with_integer_labels(outputs, batch.target)
+    return jnp.sum(each * batch.weight)
+
+
+def _loss_and_slope(config: Network, kind: str, parameters: Parameters, batch: Batch) -> tuple[jax.Array, Parameters]:
+    """The loss and its gradient, summed over parts of the batch: arrays that fit the cache take a third less time."""
+    contexts = len(batch.tokens)
+    size = _side_by_side(config, contexts)
+    parts = jax.tree.map(lambda array: array.reshape(contexts // size, size, *array.shape[1:]), batch)
+
+    def add(sums: tuple, part: Batch) -> tuple[tuple, None]:
+        found = jax.value_and_grad(lambda weights: _weighted_sum(config, kind, weights, part))(parameters)
+        return jax.tree.map(jnp.add, sums, found), None
+
+    nothing = (jnp.float32(0.0), jax.tree.map(jnp.zeros_like, parameters))
+    sums, _ = jax.lax.scan(add, nothing, parts)
+    total = jnp.sum(batch.weight)
+    return jax.tree.map(lambda part: part / total, sums)
+
+
+def _side_by_side(config: Network, contexts: int) -> int:
+    """How many contexts are taken at once: as many as fit the cache, and all where their number has no such part."""
+    most = max(CACHE // (4 * config.entries), 1)
+    if contexts <= most or jax.default_backend() != "cpu":
+        return contexts
+    size = next(size for size in range(most, 0, -1) if contexts % size == 0)
+    return size if 2 * size > most else contexts
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _advance(
+    config: Network, data: Data, optimizer: Any, fixed: Any, key: jax.Array, begun: tuple, stop: jax.Array
+) -> tuple:
+    def unfinished(state: tuple) -> jax.Array:
+        return (state[0] < stop) & jnp.isfinite(state[1])
+
+    def update(state: tuple) -> tuple:
+        step, _, parameters, memory = state
+        batch = data.batch(fixed, jax.random.fold_in(key, step))
+        loss, slope = _loss_and_slope(config, data.loss, parameters, batch)
+        change, memory = optimizer.update(slope, memory, parameters)
+        return step + 1, loss, optax.apply_updates(parameters, change), memory
+
+    return jax.lax.while_loop(unfinished, update, begun)
+
+
+def _numpy(tree: Any) -> Any:
+    return jax.tree.map(np.asarray, tree)
+
+
+def _checked_optimizer(optimizer: Any) -> optax.GradientTransformation:
+    require(
+        callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None)),
+        f"optimizer must be one of optax, such as optax.adam(1e-3); got {type(optimizer).__name__}.",
+    )
+    return optimizer
+
+
+def _recorded(steps: Any, after: int) -> list[int]:
+    """The step numbers to stop at, those after the resumed one."""
+    if np.iterable(steps):
+        numbers = [whole_number("steps", step, least=0) for step in steps]
+    else:
+        numbers = [whole_number("steps", steps)]
+    increasing = all(early < late for early, late in itertools.pairwise(numbers))
+    require(bool(numbers) and increasing, f"steps must increase and be there; got {numbers}.")
+    require(
+        numbers[-1] > after,
+        f"steps must go beyond the step that is resumed; got {numbers[-1]} after step {after}.",
+    )
+    return [number for number in numbers if number > after]
+
+
+def _finite(loss: float, parameters: Mapping[str, Any]) -> bool:
+    return bool(np.isfinite(loss)) and all(bool(jnp.all(jnp.isfinite(part))) for part in parameters.values())

@@ -1,0 +1,51 @@
+"""Networks in JAX: what they are, where they start, what they answer, how they are trained.
+
+Weights are a plain mapping from names to arrays in single precision; the names are those that `spectra` reads.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from iclab.simulation.network_checks import checked_key, checked_network, checked_parameters, checked_tokens
+from iclab.simulation.network_parts import Network, Parameters
+from iclab.simulation.network_training import State, train
+from iclab.simulation.perceptrons import Perceptron
+from iclab.simulation.transformers import Transformer
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+__all__ = ["Network", "Parameters", "Perceptron", "State", "Transformer", "apply", "initial", "train"]
+
+
+def initial(config: Network, *, key: "PRNGKeyArray") -> Parameters:
+    """Weights at the start of training, by name.
+
+    Raises ValueError for what is no network and no key.
+    """
+    with jax.enable_x64(False):
+        return {name: np.asarray(part) for name, part in checked_network(config).start(checked_key(key)).items()}
+
+
+def apply(
+    config: Network, parameters: Mapping[str, Any], tokens: Any
+) -> Float[np.ndarray, "context position output"]:
+    """Outputs of a network: real answers, or the logits of the next token.
+
+    `tokens` are (context, position) whole numbers below the vocabulary, or (context, position, feature).
+
+    Raises ValueError for tokens of another kind or shape, for sequences longer than the positions, and for weights
+    of another network.
+    """
+    read = checked_tokens(checked_network(config), tokens)
+    with jax.enable_x64(False):
+        weights = jax.tree.map(jnp.asarray, checked_parameters(config, parameters))
+        return np.asarray(_applied(config, weights, jnp.asarray(read)))
+
+
+_applied = jax.jit(lambda config, parameters, tokens: config.answer(parameters, tokens), static_argnums=0)

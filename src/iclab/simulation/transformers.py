@@ -1,0 +1,185 @@
+"""Transformers: their sizes, where they start, what they answer."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from iclab.numerics import instance, one_of, require, whole_number
+from iclab.simulation.network_parts import (
+    ACTIVATIONS,
+    Parameters,
+    drawn,
+    layer_norm,
+    linear_shares,
+    looked_up,
+    rotated,
+    softmax_shares,
+)
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A transformer of a stated size. Tokens are numbers below `vocabulary`, or real vectors of `features` entries.
+
+    Without an `mlp` it is attention alone. Norms divide by the deviation over features: "pre" in front of attention,
+    MLP and readout, "post" after each residual sum, "none" nowhere; a `gain` is learned or not. "shortformer" adds
+    positions to what queries and keys read, behind the norm. Linear attention divides its scores by the number of
+    tokens that a token sees.
+
+    Raises ValueError for heads that do not divide the width, for rotary positions in heads of odd size, for tied
+    weights of real tokens, and for impossible sizes.
+    """
+
+    length: int  # longest sequence
+    outputs: int  # entries of the answer at a position
+    vocabulary: int = 0  # different tokens; 0: tokens are real vectors
+    features: int = 0  # entries of a real token; 0: tokens are numbers
+    layers: int = 2
+    width: int = 64  # entries of the residual stream
+    heads: int = 2
+    mlp: int = 0  # hidden neurons of a layer; 0: attention alone
+    activation: str = "gelu"  # of hidden neurons: gelu or relu
+    attention: str = "softmax"  # or linear
+    causal: bool = True  # whether a token sees earlier ones only
+    positions: str = "absolute"  # or shortformer, rotary, none
+    norm: str = "pre"  # or post, none
+    gain: bool = False  # whether norms have a gain
+    tied: bool = False  # whether the unembedding is the embedding
+    last_only: bool = False  # whether the last position alone answers
+
+    def __post_init__(self) -> None:
+        for name in ("length", "outputs", "layers", "width", "heads"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        for name in ("vocabulary", "features", "mlp"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=0))
+        for name in ("causal", "gain", "tied", "last_only"):
+            instance(name, getattr(self, name), bool)
+        one_of("activation", self.activation, tuple(ACTIVATIONS))
+        one_of("attention", self.attention, ("softmax", "linear"))
+        one_of("positions", self.positions, ("absolute", "shortformer", "rotary", "none"))
+        one_of("norm", self.norm, ("pre", "post", "none"))
+        require(
+            (self.vocabulary == 0) != (self.features == 0),
+            f"tokens must be numbers or vectors; got vocabulary {self.vocabulary} and features {self.features}. "
+            "Leave one of them 0.",
+        )
+        require(
+            self.width % self.heads == 0,
+            f"heads must divide the width; got {self.heads} heads and width {self.width}.",
+        )
+        require(
+            self.positions != "rotary" or self.head_dim % 2 == 0,
+            f"rotary positions need heads of even size; got {self.head_dim}.",
+        )
+        require(
+            not self.tied or self.vocabulary == self.outputs,
+            f"tied needs a vocabulary as large as the outputs; got {self.vocabulary} and {self.outputs}.",
+        )
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of the shortest sequence."""
+        return 1
+
+    @property
+    def entries(self) -> int:
+        """Numbers in the largest array that a sequence goes through: neurons, scores or outputs."""
+        return self.length * max(self.width, self.mlp, self.heads * self.length, self.outputs)
+
+    @property
+    def head_dim(self) -> int:
+        """Entries of a query."""
+        return self.width // self.heads
+
+    def start(self, key: jax.Array) -> Parameters:
+        """Tables of entries N(0, 1/width), matrices of entries N(0, 1/inputs), gains of one."""
+        return drawn(tuple(self._shapes().items()), key)
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        width = self.width
+        shapes: dict[str, tuple[int, ...]] = (
+            {"embed.weight": (self.vocabulary, width)}
+            if self.vocabulary
+            else {"read_in.weight": (width, self.features)}
+        )
+        if self.positions in ("absolute", "shortformer"):
+            shapes["positions.weight"] = (self.length, width)
+        for layer in range(self.layers):
+            name = f"layers.{layer}"
+            shapes |= {
+                f"{name}.attention.{part}.weight": (width, width) for part in ("query", "key", "value", "output")
+            }
+            if self.mlp:
+                shapes |= {f"{name}.mlp_in.weight": (self.mlp, width), f"{name}.mlp_out.weight": (width, self.mlp)}
+            if self.gain and self.norm != "none":
+                shapes |= {f"{name}.norm.weight": (width,)} | (
+                    {f"{name}.mlp_norm.weight": (width,)} if self.mlp else {}
+                )
+        if self.gain and self.norm == "pre":
+            shapes["final_norm.weight"] = (width,)
+        if not self.tied:
+            shapes["unembed.weight"] = (self.outputs, width)
+        return shapes
+
+    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+        """Outputs (context, position, output), at the last position alone where only that one answers."""
+        contexts, length = tokens.shape[:2]
+        shape = (contexts, length)
+        table = parameters.get("positions.weight")
+        positions: Any = None if table is None else jnp.tile(table[:length], (contexts, 1))
+        if self.vocabulary:
+            state = looked_up(parameters["embed.weight"], tokens.reshape(-1))
+        else:
+            state = tokens.reshape(-1, self.features) @ parameters["read_in.weight"].T
+        if self.positions == "absolute":
+            state = state + positions
+        for layer in range(self.layers):
+            last = self.last_only and layer == self.layers - 1
+            state = self._block(parameters, f"layers.{layer}", state, positions, shape, last)
+        if self.norm == "pre":
+            state = layer_norm(state, parameters.get("final_norm.weight"))
+        unembedding = parameters["embed.weight" if self.tied else "unembed.weight"]
+        return (state @ unembedding.T).reshape(contexts, -1, self.outputs)
+
+    def _block(
+        self, parameters: Parameters, name: str, state: Any, positions: Any, shape: tuple[int, int], last: bool
+    ) -> jax.Array:
+        gains = [parameters.get(f"{name}.{norm}.weight") for norm in ("norm", "mlp_norm")]
+        heard = self._attended(parameters, f"{name}.attention", self._before(state, gains[0]), positions, shape, last)
+        kept = state.reshape(*shape, -1)[:, -1] if last else state
+        state = self._after(kept + heard, gains[0])
+        if not self.mlp:
+            return state
+        hidden = ACTIVATIONS[self.activation](self._before(state, gains[1]) @ parameters[f"{name}.mlp_in.weight"].T)
+        return self._after(state + hidden @ parameters[f"{name}.mlp_out.weight"].T, gains[1])
+
+    def _before(self, state: jax.Array, gain: Any) -> jax.Array:
+        return layer_norm(state, gain) if self.norm == "pre" else state
+
+    def _after(self, state: jax.Array, gain: Any) -> jax.Array:
+        return layer_norm(state, gain) if self.norm == "post" else state
+
+    def _attended(
+        self, parameters: Parameters, name: str, state: Any, positions: Any, shape: tuple[int, int], last: bool
+    ) -> jax.Array:
+        """What attention adds to the residual stream, (context · position, width)."""
+        contexts, length = shape
+        asking = state + positions if self.positions == "shortformer" else state
+        asked = asking.reshape(contexts, length, -1)[:, -1] if last else asking
+
+        def heads(rows: jax.Array, part: str) -> jax.Array:
+            projected = rows @ parameters[f"{name}.{part}.weight"].T
+            return projected.reshape(contexts, -1, self.heads, self.head_dim).swapaxes(1, 2)
+
+        query, key, value = heads(asked, "query"), heads(asking, "key"), heads(state, "value")
+        if self.positions == "rotary":
+            query, key = rotated(query, length), rotated(key, length)
+        scores = query @ key.swapaxes(2, 3) / math.sqrt(self.head_dim)
+        seen = np.tril(np.ones((length, length), bool))[-query.shape[2] :] if self.causal else None
+        shares = softmax_shares(scores, seen) if self.attention == "softmax" else linear_shares(scores, seen)
+        heard = (shares @ value).swapaxes(1, 2).reshape(-1, self.width)
+        return heard @ parameters[f"{name}.output.weight"].T
