@@ -62,7 +62,7 @@ def drawn(shapes: tuple[tuple[str, tuple[int, ...]], ...], key: jax.Array) -> Pa
 
 def looked_up(table: Float[jax.Array, "token width"], tokens: jax.Array) -> Float[jax.Array, "..."]:
     """The rows of a table; a token that it lacks gives NaN, never the row of another."""
-    return table.at[tokens].get(mode="fill", fill_value=jnp.nan, wrap_negative_indices=False)
+    return jnp.asarray(table).at[tokens].get(mode="fill", fill_value=jnp.nan, wrap_negative_indices=False)
 
 
 def layer_norm(state: Float[jax.Array, "row width"], gain: Float[jax.Array, "width"] | None) -> jax.Array:
