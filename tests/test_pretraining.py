@@ -226,14 +226,14 @@ def test_the_route_is_chosen_by_size_and_the_choice_is_explained() -> None:
         ({"tolerance": 1e-15}, "tolerance must be at least 1.1e-14, which float64 can reach"),
         ({"tolerance": 1e-8, "precision": "float32"}, "tolerance must be at least 6.0e-06, which float32 can reach"),
         ({"precision": "float16"}, "precision must be one of float64, float32"),
-        ({"route": "fast"}, "route must be auto or one of direct, kernel, plain, preconditioned, dual; got 'fast'"),
+        ({"route": "fast"}, "route must be one of auto, direct, kernel, plain, preconditioned, dual; got 'fast'"),
         ({"memory": 1e3}, "The largest dimension that fits at these ratios is 0"),
         ({"input_eigenvalues": (1.0, 2.0)}, "input_eigenvalues must be 6 numbers"),
         ({"task_eigenvalues": np.full(6, np.nan)}, "task_eigenvalues must be finite and >= 0"),
         ({"room": replace(SMALL, sequences=40)}, "room must hold the sequences and tasks"),
-        ({"route": "kernel", "ridge": 0.0}, "route must not be kernel without ridge for more sequences, 60, than"),
+        ({"route": "kernel", "ridge": 0.0}, "route must not be kernel for more sequences, 60, than weights, 42, at a ridge of 0"),
         ({"iterations": 0}, "iterations must be a whole number >= 1"),
-        ({"key": np.zeros(2)}, "keys must be a list of keys made by jax.random.key"),
+        ({"key": np.zeros(2)}, "key must be one key made by jax.random.key or simulation.keys.key_of; got ndarray"),
     ],
 )
 def test_impossible_fits_are_refused(settings: dict, message: str) -> None:
@@ -242,7 +242,7 @@ def test_impossible_fits_are_refused(settings: dict, message: str) -> None:
 
 
 def test_a_preconditioned_fit_is_refused_where_it_would_find_another_solution() -> None:
-    with pytest.raises(ValueError, match="another solution than that of least norm"):
+    with pytest.raises(ValueError, match="too small to lead it to the solution of least norm"):
         fit(replace(SMALL, sequences=20), ridge=0.0, route="preconditioned", key=key_of(0))
 
 

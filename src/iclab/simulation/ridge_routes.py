@@ -62,7 +62,12 @@ def kernel(data: Parts, count: int, ridge: float) -> Solution:
     linear = scipy.linalg if xp is np else jax.scipy.linalg
     empty = xp.arange(len(y)) >= count  # rows of zeros, which without ridge would make the matrix singular
     gram = (x @ x.T) * (g @ g.T) + xp.diag(penalty + empty)
-    factor = linear.cho_factor(gram.T, lower=True, overwrite_a=True)  # symmetric, but .T is in the order of LAPACK
+    try:
+        factor = linear.cho_factor(gram.T, lower=True, overwrite_a=True)  # symmetric; .T is in the order of LAPACK
+    except np.linalg.LinAlgError as error:
+        raise ArithmeticError(
+            "route kernel found features that depend on each other to rounding: raise the ridge, or use route direct."
+        ) from error
     weight = linear.cho_solve(factor, y)
     readout = x.T @ (weight[:, None] * g)
     missed = y - answer(Summaries(x, g, y), readout) - penalty * weight
@@ -81,15 +86,22 @@ def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most
 
     Not without ridge for fewer sequences than weights, where it would lead to another solution of zero error.
     Rounds in single precision, which takes half the time, act on what is left of the residual in full precision;
-    where one leaves more than a tenth of it, full precision finishes.
+    where one leaves more than a tenth of it, full precision finishes. Single precision sees numbers of size one.
     """
     scale, precondition = _scale(data, count), _mean_curvature(data, count, ridge)
-    single = [Summaries(*(array.astype(np.float32) for array in part)) for part in data]
-    full, half = _curvature(data, scale, ridge), _curvature(single, scale, ridge)
+    x_size, g_size = (_size([getattr(part, name) for part in data]) for name in ("query", "features"))
+    single = [
+        Summaries(*(array.astype(np.float32) for array in (part.query / x_size, part.features / g_size, part.target)))
+        for part in data
+    ]
+    full, half = _curvature(data, scale, ridge), _curvature(single, scale, 0.0)
     pull = scale * adjoint(data, [part.target for part in data])
 
     def rough(direction: Readout) -> Readout:
-        return half(direction.astype(np.float32)).astype(pull.dtype)
+        size = _size([direction])
+        return (x_size * g_size) ** 2 * size * half((direction / size).astype(np.float32)).astype(
+            pull.dtype
+        ) + ridge * direction
 
     readout, residual, taken, goal = pull * 0, pull, 0, tolerance * _norm(pull)
     product, least = rough, COARSE
@@ -159,16 +171,21 @@ def _curvature(data: Parts, scale: float, ridge: float) -> Linear:
 
 
 def _mean_curvature(data: Parts, count: int, ridge: float) -> Linear:
-    """Division by the mean curvature of the sequences and their effective ridge."""
+    """Division by the mean curvature of the sequences and their effective ridge; 0 where no feature ever is.
+
+    Features of one task depend on each other where there is no noise: only then do some of their directions vanish.
+    """
     xp, scale = _library(data), _scale(data, count)
     g_values, vectors = xp.linalg.eigh(_sum(part.features.T @ part.features for part in data) / count)
     x_values = scale * _sum(xp.einsum("ij,ij->j", part.query, part.query) for part in data)
     values = x_values[:, None] * g_values.clip(0.0)
     curvature = values + _effective_ridge(float(values.mean()), count / len(x_values) ** 2, ridge)
-    curvature = curvature.clip(float(np.finfo(values.dtype).eps * curvature.max()))
+    eps = float(np.finfo(values.dtype).eps)
+    curvature = curvature.clip(eps * float(curvature.max()))
+    share = (g_values > len(g_values) * eps * g_values[-1]) / curvature
 
     def divided(gradient: Readout) -> Readout:
-        return ((gradient @ vectors) / curvature) @ vectors.T
+        return ((gradient @ vectors) * share) @ vectors.T
 
     return divided
 
@@ -187,9 +204,12 @@ def _conjugate_gradients(
     goal, steps = tolerance * _norm(target), 0
     x, residual, direction = target * 0, target, precondition(target)
     size = _dot(target, direction)
-    while _norm(residual) > goal and steps < most:
+    while _norm(residual) > goal and steps < most and size > 0:
         turned = product(direction)
-        length = size / _dot(direction, turned)
+        curved = _dot(direction, turned)
+        if not curved > 0:  # nothing left but rounding
+            break
+        length = size / curved
         x, residual = x + length * direction, residual - length * turned
         improved = precondition(residual)
         size, before = _dot(residual, improved), size
@@ -204,6 +224,12 @@ def _sum(arrays: Iterable[Any]) -> Any:
 
 def _dot(first: Any, second: Any) -> float:
     return float((first * second).sum())
+
+
+def _size(arrays: Sequence[Any]) -> float:
+    """The power of two next to the root mean square of entries, 1 for zeros."""
+    squares = sum(_dot(array, array) for array in arrays) / sum(math.prod(array.shape) for array in arrays)
+    return 2.0 ** round(0.5 * math.log2(squares)) if squares > 0 else 1.0
 
 
 def _norm(array: Any) -> float:
