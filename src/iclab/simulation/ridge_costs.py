@@ -109,9 +109,8 @@ def taken(size: Size, route: str, budget: float) -> Plan:
     Raises ValueError for a route that there is not, that does not find the solution of least norm, or that takes
     more than the budget.
     """
-    if route == "auto":
+    if one_of("route", route, ("auto", *ROUTES)) == "auto":
         return choose(size, budget)
-    one_of("route", route, ("auto", *ROUTES))
     n, weights = size.pretraining.sequences, size.weights
     require(
         route != "preconditioned" or size.held,

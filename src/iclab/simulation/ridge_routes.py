@@ -27,6 +27,7 @@ Parts = Sequence[Summaries]
 Readout = Float[Any, "D D+1"]
 Linear = Callable[[Any], Any]
 COARSE = 1e-4  # of a residual, where a round in single precision ends
+OPEN = 1e-3  # of a readout, that a residual may leave open
 
 
 class Solution(NamedTuple):
@@ -75,10 +76,25 @@ def kernel(data: Parts, count: int, ridge: float) -> Solution:
 
 
 def plain(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> Solution:
-    """By conjugate gradients on the weights. Starting at zero they stay in the span of the features."""
+    """By conjugate gradients on the weights. Starting at zero they stay in the span of the features.
+
+    Raises ArithmeticError where features nearly depend on each other, so that a small residual tells too little.
+    """
     scale = _scale(data, count)
     pull = scale * adjoint(data, [part.target for part in data])
-    return Solution(*_conjugate_gradients(_curvature(data, scale, ridge), pull, lambda part: part, tolerance, most))
+    found = Solution(*_conjugate_gradients(_curvature(data, scale, ridge), pull, lambda part: part, tolerance, most))
+    means = _mean_curvatures(data, count)
+    reached = int((means.x > 0).sum()) * int(means.seen.sum())
+    edge = (1 - math.sqrt(reached / count)) ** 2  # of the spectrum of random features of one curvature
+    least = float(means.x[means.x > 0].min()) * float(means.g[means.seen].min()) * edge + ridge
+    doubt = tolerance * _norm(pull) / least if least > 0 else math.inf
+    if doubt > OPEN * _norm(found.readout):
+        raise ArithmeticError(
+            f"route plain leaves the readout open at a tolerance of {tolerance:g}, since features nearly depend on "
+            f"each other. Lower the tolerance {doubt / (OPEN * _norm(found.readout)):.0e} times, raise the ridge, or "
+            "use another route."
+        )
+    return found
 
 
 def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> Solution:
@@ -170,22 +186,35 @@ def _curvature(data: Parts, scale: float, ridge: float) -> Linear:
     return product
 
 
+class _Curvatures(NamedTuple):
+    """Mean curvatures x gᵀ of weights."""
+
+    x: Float[Any, "D"]
+    g: Float[Any, "D+1"]  # in rising order
+    vectors: Float[Any, "D+1 D+1"]  # that g belong to
+    seen: Any  # whether g is more than rounding
+
+
+def _mean_curvatures(data: Parts, count: int) -> _Curvatures:
+    xp = _library(data)
+    g, vectors = xp.linalg.eigh(_sum(part.features.T @ part.features for part in data) / count)
+    x = _scale(data, count) * _sum(xp.einsum("ij,ij->j", part.query, part.query) for part in data)
+    return _Curvatures(x, g, vectors, g > len(g) * float(np.finfo(g.dtype).eps) * g[-1])
+
+
 def _mean_curvature(data: Parts, count: int, ridge: float) -> Linear:
     """Division by the mean curvature of the sequences and their effective ridge; 0 where no feature ever is.
 
     Features of one task depend on each other where there is no noise: only then do some of their directions vanish.
     """
-    xp, scale = _library(data), _scale(data, count)
-    g_values, vectors = xp.linalg.eigh(_sum(part.features.T @ part.features for part in data) / count)
-    x_values = scale * _sum(xp.einsum("ij,ij->j", part.query, part.query) for part in data)
-    values = x_values[:, None] * g_values.clip(0.0)
-    curvature = values + _effective_ridge(float(values.mean()), count / len(x_values) ** 2, ridge)
-    eps = float(np.finfo(values.dtype).eps)
-    curvature = curvature.clip(eps * float(curvature.max()))
-    share = (g_values > len(g_values) * eps * g_values[-1]) / curvature
+    means = _mean_curvatures(data, count)
+    values = means.x[:, None] * means.g.clip(0.0)
+    curvature = values + _effective_ridge(float(values.mean()), count / len(means.x) ** 2, ridge)
+    curvature = curvature.clip(float(np.finfo(values.dtype).eps * curvature.max()))
+    share = means.seen / curvature
 
     def divided(gradient: Readout) -> Readout:
-        return ((gradient @ vectors) * share) @ vectors.T
+        return ((gradient @ means.vectors) * share) @ means.vectors.T
 
     return divided
 
