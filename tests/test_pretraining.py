@@ -81,12 +81,13 @@ def test_a_ridge_is_small_or_large_beside_the_curvature_of_the_data() -> None:
 
 
 def test_a_small_residual_that_tells_too_little_is_refused() -> None:
-    run = Pretraining(14, 14_000, 392, 1, 1e-6)  # the plain route stops with two thirds of the error on new tasks
+    run = Pretraining(14, 14_000, 392, 1, 1e-6)  # the plain route stops at two thirds of the error on new tasks
     settings = {"ridge": 0.0, "key": key_of(0)}
     with pytest.raises(ArithmeticError, match="route plain leaves the readout open at a tolerance of 1e-08"):
         fit(run, route="plain", **settings)
     witness, found = (fit(run, route=route, **settings) for route in ("direct", "auto"))
-    assert_allclose(found.errors().icl, witness.errors().icl, rtol=1e-6)
+    # a residual of 1e-8 where curvatures differ by 1e9: digits are left, the two thirds are not
+    assert_allclose(found.errors().icl, witness.errors().icl, rtol=1e-4)
 
 
 def test_features_that_rounding_alone_tells_apart_are_refused_by_the_kernel_route() -> None:

@@ -102,22 +102,18 @@ def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most
 
     Not without ridge for fewer sequences than weights, where it would lead to another solution of zero error.
     Rounds in single precision, which takes half the time, act on what is left of the residual in full precision;
-    where one leaves more than a tenth of it, full precision finishes. Single precision sees numbers of size one.
+    where one leaves more than a tenth of it, full precision finishes. Single precision sees answers of size one.
     """
-    scale, precondition = _scale(data, count), _mean_curvature(data, count, ridge)
-    x_size, g_size = (_size([getattr(part, name) for part in data]) for name in ("query", "features"))
-    single = [
-        Summaries(*(array.astype(np.float32) for array in (part.query / x_size, part.features / g_size, part.target)))
-        for part in data
-    ]
+    scale, means = _scale(data, count), _mean_curvatures(data, count)
+    precondition = _division(means, count, ridge)
+    single = [Summaries(*(array.astype(np.float32) for array in part)) for part in data]
     full, half = _curvature(data, scale, ridge), _curvature(single, scale, 0.0)
     pull = scale * adjoint(data, [part.target for part in data])
+    reach = math.sqrt(float(means.x.mean()) * float(means.g.mean()))
 
     def rough(direction: Readout) -> Readout:
-        size = _size([direction])
-        return (x_size * g_size) ** 2 * size * half((direction / size).astype(np.float32)).astype(
-            pull.dtype
-        ) + ridge * direction
+        size = _norm(direction) * reach
+        return size * half((direction / size).astype(np.float32)).astype(pull.dtype) + ridge * direction
 
     readout, residual, taken, goal = pull * 0, pull, 0, tolerance * _norm(pull)
     product, least = rough, COARSE
@@ -202,12 +198,11 @@ def _mean_curvatures(data: Parts, count: int) -> _Curvatures:
     return _Curvatures(x, g, vectors, g > len(g) * float(np.finfo(g.dtype).eps) * g[-1])
 
 
-def _mean_curvature(data: Parts, count: int, ridge: float) -> Linear:
+def _division(means: _Curvatures, count: int, ridge: float) -> Linear:
     """Division by the mean curvature of the sequences and their effective ridge; 0 where no feature ever is.
 
     Features of one task depend on each other where there is no noise: only then do some of their directions vanish.
     """
-    means = _mean_curvatures(data, count)
     values = means.x[:, None] * means.g.clip(0.0)
     curvature = values + _effective_ridge(float(values.mean()), count / len(means.x) ** 2, ridge)
     curvature = curvature.clip(float(np.finfo(values.dtype).eps * curvature.max()))
@@ -253,12 +248,6 @@ def _sum(arrays: Iterable[Any]) -> Any:
 
 def _dot(first: Any, second: Any) -> float:
     return float((first * second).sum())
-
-
-def _size(arrays: Sequence[Any]) -> float:
-    """The power of two next to the root mean square of entries, 1 for zeros."""
-    squares = sum(_dot(array, array) for array in arrays) / sum(math.prod(array.shape) for array in arrays)
-    return 2.0 ** round(0.5 * math.log2(squares)) if squares > 0 else 1.0
 
 
 def _norm(array: Any) -> float:
