@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -21,7 +22,8 @@ fit, plan = pretraining.fit, pretraining.plan
 NO_KEY = [*NO_NUMBERS, None, 0, np.zeros(2, np.uint32), jax.random.split(KEY, 2)]
 NO_FLAG = ["no", 1, None, np.nan]
 NO_RUN = [None, 1.0, Ratios(1, 1, 1, 0), {}]
-ARE, FROM = {"ridge": 0.1, "key": KEY}, {"noise": 0.1, "contexts": 2, "key": KEY}
+ARE: dict[str, Any] = {"ridge": 0.1, "key": KEY}
+FROM: dict[str, Any] = {"noise": 0.1, "contexts": 2, "key": KEY}
 CALLS = [  # a call that answers, one of its arguments, what it must not be
     (lambda dimension: Pretraining(dimension, 5, 12), 4, NOT_WHOLE),
     (lambda noise: Pretraining(4, 5, 12, None, noise), 0.1, NOT_ONE),
@@ -68,8 +70,8 @@ def test_what_is_of_a_wrong_kind_is_refused_by_name(call: Callable, good: object
 
 @pytest.mark.parametrize("name", ["input_eigenvalues", "task_eigenvalues"])
 @pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, np.inf, 1e300, 1e-300, "x", (1.0,), np.ones((4, 4))])
-def test_spectra_are_refused_by_name(name: str, wrong: object) -> None:
-    values = np.full(4, wrong) if np.ndim(wrong) == 0 and not isinstance(wrong, str) else wrong
+def test_spectra_are_refused_by_name(name: str, wrong: Any) -> None:
+    values: Any = np.full(4, wrong) if np.ndim(wrong) == 0 and not isinstance(wrong, str) else wrong
     with pytest.raises(ValueError, match=f"^{name} must"):
         pretraining.plan(RUN, ridge=0.1, **{name: values})
 
