@@ -1,6 +1,7 @@
 """Fits of drawn pretraining runs: routes against each other, means against reference values, theory and limits."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -36,7 +37,7 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
 )
 def test_all_routes_find_the_readout_of_the_singular_values(tau: float, ridge: float, routes: tuple) -> None:
     run = Pretraining.of(Ratios(10, 0.5, tau, 0.01), 14)
-    settings = {"ridge": ridge, "tolerance": 1e-12, "key": key_of(1)}
+    settings: dict[str, Any] = {"ridge": ridge, "tolerance": 1e-12, "key": key_of(1)}
     witness = fit(run, route="direct", **settings)
     for route in routes:
         found = fit(run, route=route, **settings)
@@ -50,7 +51,7 @@ def test_all_routes_find_the_readout_of_the_singular_values(tau: float, ridge: f
 )
 def test_one_task_without_noise_is_fitted_by_the_solution_of_least_norm(sequences: int, route: str) -> None:
     run = Pretraining(6, 50, sequences, 1, 0.0)  # Σ y² = wᵀ Σ y x: 36 weights tell apart, not 42
-    settings = {"ridge": 0.0, "tolerance": 1e-12, "key": key_of(1)}
+    settings: dict[str, Any] = {"ridge": 0.0, "tolerance": 1e-12, "key": key_of(1)}
     witness, found = (fit(run, route=one, **settings) for one in ("direct", route))
     assert relative(found.readout, witness.readout) < 1e-9
     assert_allclose(found.errors().icl, witness.errors().icl, rtol=1e-9)
@@ -63,7 +64,7 @@ def test_one_task_without_noise_is_fitted_by_the_solution_of_least_norm(sequence
 def test_inputs_in_other_units_lead_to_the_same_errors_in_other_units(route: str, square: float) -> None:
     # x -> a x makes y -> a y and g -> a² g: the readout falls by a², at a ridge a⁶ times as large
     changed = replace(SMALL, noise=SMALL.noise * square)
-    scaled = {"ridge": 1e-3 * square**3, "input_eigenvalues": np.full(6, square)}
+    scaled: dict[str, Any] = {"ridge": 1e-3 * square**3, "input_eigenvalues": np.full(6, square)}
     first = fit(SMALL, ridge=1e-3, route=route, tolerance=1e-12, key=key_of(1))
     found = fit(changed, route=route, tolerance=1e-12, key=key_of(1), **scaled)
     assert_allclose(found.readout * square, first.readout, rtol=1e-9, atol=1e-9)
@@ -72,7 +73,7 @@ def test_inputs_in_other_units_lead_to_the_same_errors_in_other_units(route: str
 
 def test_a_ridge_is_small_or_large_beside_the_curvature_of_the_data() -> None:
     loud = Pretraining(6, 12, 20, 4, noise=1e8)  # squares of labels of 1e8: a ridge of 1 is next to none
-    settings = {"ridge": 1.0, "key": key_of(3)}
+    settings: dict[str, Any] = {"ridge": 1.0, "key": key_of(3)}
     witness, found = (fit(loud, route=route, **settings) for route in ("direct", "auto"))
     assert relative(found.readout, witness.readout) < 1e-6
     with pytest.raises(ValueError, match="at a ridge of 1, too small to lead it to the solution of least norm"):
@@ -82,7 +83,7 @@ def test_a_ridge_is_small_or_large_beside_the_curvature_of_the_data() -> None:
 
 def test_a_small_residual_that_tells_too_little_is_refused() -> None:
     run = Pretraining(14, 14_000, 392, 1, 1e-6)  # the plain route stops at two thirds of the error on new tasks
-    settings = {"ridge": 0.0, "key": key_of(0)}
+    settings: dict[str, Any] = {"ridge": 0.0, "key": key_of(0)}
     with pytest.raises(ArithmeticError, match="route plain leaves the readout open at a tolerance of 1e-08"):
         fit(run, route="plain", **settings)
     witness, found = (fit(run, route=route, **settings) for route in ("direct", "auto"))
@@ -213,7 +214,7 @@ def test_many_sequences_lead_to_the_best_readout_of_their_law(
 
 @pytest.mark.parametrize("route", ridge_costs.ROUTES)
 def test_single_precision_finds_the_readout_to_its_own_digits(route: str) -> None:
-    settings = {"ridge": 0.1, "route": route, "key": key_of(1)}
+    settings: dict[str, Any] = {"ridge": 0.1, "route": route, "key": key_of(1)}
     found = fit(SMALL, precision="float32", tolerance=1e-5, **settings)
     witness = fit(SMALL, **settings)
     assert 1e-9 < relative(found.readout, witness.readout) < 1e-3  # of the same draw
