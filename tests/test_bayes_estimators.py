@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, roots_genlaguerre, roots_hermitenorm
 
 from iclab.readouts import ContextLaw, Pool, SphereTasks
 from iclab.simulation.estimators import dmmse_errors, ridge_errors
@@ -32,6 +33,42 @@ def test_dmmse_errors_are_those_of_a_quadrature_over_contexts(noise: float) -> N
         drawn = getattr(found, name)
         error = np.sqrt(2 / contexts) * drawn.std()  # of two such means
         assert abs(drawn.mean() - getattr(expected, name)) <= 4 * error, name
+
+
+def test_a_pool_of_one_task_is_always_answered() -> None:
+    task = np.array([[1.5, -0.5, 1.0, 0.3]])
+    found = dmmse_errors(task, 3, noise=0.2, contexts=4000, normalized=True, key=key_of(5))
+    assert_array_equal(found.idg, 0.2)
+    error = found.icl.std() / np.sqrt(4000)
+    assert abs(found.icl.mean() - (0.2 + 1 + task[0] @ task[0] / 4)) < 4 * error  # E |w' − w|²/D, w' on the sphere
+
+
+@pytest.mark.parametrize("noise", [0.5, 0.05])
+def test_two_tasks_in_one_dimension_are_told_apart_as_well_as_a_quadrature_says(noise: float) -> None:
+    # s = Σ x² is chi-square and t = Σ x y given s and the task w normal, of mean w s and variance ρ s; that of the
+    # pool of a and b with the posterior a + (b − a) σ(L) has L = (b − a) (t − (a + b) s/2)/ρ
+    length, contexts, (a, b) = 3, 20_000, (-0.4, 1.1)
+    (s, s_weight), (z, z_weight) = roots_genlaguerre(80, length / 2 - 1), roots_hermitenorm(120)
+    s, s_weight, z_weight = 2 * s[:, None, None], s_weight[:, None, None] / s_weight.sum(), z_weight / z_weight.sum()
+
+    def excess(task: np.ndarray | float) -> np.ndarray:
+        t = task * s + np.sqrt(noise * s) * z
+        return s_weight * z_weight * (task - a - (b - a) * expit((b - a) * (t - (a + b) * s / 2) / noise)) ** 2
+
+    idg = noise + (excess(a).sum() + excess(b).sum()) / 2
+    icl = noise + (z_weight[:, None] * excess(z[:, None])).sum()  # a new task is normal
+    found = dmmse_errors(np.array([[a], [b]]), length, noise=noise, contexts=contexts, key=key_of(6))
+    for drawn, expected in ((found.icl, icl), (found.idg, idg)):
+        assert abs(drawn.mean() - expected) < 4 * drawn.std() / np.sqrt(contexts)
+
+
+def test_a_large_pool_is_the_law_of_its_tasks() -> None:
+    pool = np.random.default_rng(7).standard_normal((4000, 2))
+    found = dmmse_errors(pool, 4, noise=0.3, contexts=800, key=key_of(8))
+    whole = ridge_errors(2, 4, noise=0.3, contexts=4000, key=key_of(9))
+    for drawn in (found.icl, found.idg):
+        error = np.hypot(drawn.std() / np.sqrt(800), whole.std() / np.sqrt(4000))
+        assert abs(drawn.mean() - whole.mean()) < 4 * error + 0.01 * whole.mean()  # 4000 tasks are a sample too
 
 
 def test_a_context_that_identifies_its_task_leaves_the_noise() -> None:

@@ -130,7 +130,9 @@ for module in pkgutil.walk_packages(iclab.__path__, "iclab."):
 print(iclab.studies.STUDIES["abrupt-drop"].run(seeds=0)["theory/levels"].loss.size)
 from iclab.cli import main
 print(main(["run", "abrupt-drop", "--seeds", "1", "--out", sys.argv[1]]))
+print(main("plan forecast --dimension 4 --context-length 8 --sequences 40 --runs 32".split()))
 """
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
-    assert done.stdout == "2\n2\n", done.stderr
-    assert "needs JAX" in done.stderr
+    assert done.stdout == "2\n2\n2\n", done.stderr
+    for otherwise in ("ask theory alone with no seeds (--seeds 0)", "leave --runs out"):
+        assert f"Install it with pip install 'iclab[sim]', or {otherwise}." in done.stderr

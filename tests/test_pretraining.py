@@ -1,6 +1,7 @@
 """Fits of drawn pretraining runs: routes against each other, means against reference values, theory and limits."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -36,12 +37,63 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
 )
 def test_all_routes_find_the_readout_of_the_singular_values(tau: float, ridge: float, routes: tuple) -> None:
     run = Pretraining.of(Ratios(10, 0.5, tau, 0.01), 14)
-    settings = {"ridge": ridge, "tolerance": 1e-12, "key": key_of(1)}
+    settings: dict[str, Any] = {"ridge": ridge, "tolerance": 1e-12, "key": key_of(1)}
     witness = fit(run, route="direct", **settings)
     for route in routes:
         found = fit(run, route=route, **settings)
         assert relative(found.readout, witness.readout) < 1e-10, route  # of a condition of 1e6 at ridge 1e-5
         assert_allclose(found.train, witness.train, rtol=1e-7, atol=1e-20)  # below interpolation it is tiny
+
+
+@pytest.mark.parametrize(
+    ("sequences", "route"),
+    [(20, "kernel"), (20, "dual"), (38, "preconditioned"), (300, "preconditioned"), (300, "auto")],
+)
+def test_one_task_without_noise_is_fitted_by_the_solution_of_least_norm(sequences: int, route: str) -> None:
+    run = Pretraining(6, 50, sequences, 1, 0.0)  # Σ y² = wᵀ Σ y x: 36 weights tell apart, not 42
+    settings: dict[str, Any] = {"ridge": 0.0, "tolerance": 1e-12, "key": key_of(1)}
+    witness, found = (fit(run, route=one, **settings) for one in ("direct", route))
+    assert relative(found.readout, witness.readout) < 1e-9
+    assert_allclose(found.errors().icl, witness.errors().icl, rtol=1e-9)
+    along = np.append(witness.tasks.vectors[0] / 6, -1.0)
+    assert np.abs(found.readout @ along).max() < 1e-9 * np.abs(found.readout).max()  # no feature ever is along it
+
+
+@pytest.mark.parametrize("route", ridge_costs.ROUTES)
+@pytest.mark.parametrize("square", [2.0**-10, 2.0**10])
+def test_inputs_in_other_units_lead_to_the_same_errors_in_other_units(route: str, square: float) -> None:
+    # x -> a x makes y -> a y and g -> a² g: the readout falls by a², at a ridge a⁶ times as large
+    changed = replace(SMALL, noise=SMALL.noise * square)
+    scaled: dict[str, Any] = {"ridge": 1e-3 * square**3, "input_eigenvalues": np.full(6, square)}
+    first = fit(SMALL, ridge=1e-3, route=route, tolerance=1e-12, key=key_of(1))
+    found = fit(changed, route=route, tolerance=1e-12, key=key_of(1), **scaled)
+    assert_allclose(found.readout * square, first.readout, rtol=1e-9, atol=1e-9)
+    assert_allclose(found.errors().icl / square, first.errors().icl, rtol=1e-9)
+
+
+def test_a_ridge_is_small_or_large_beside_the_curvature_of_the_data() -> None:
+    loud = Pretraining(6, 12, 20, 4, noise=1e8)  # squares of labels of 1e8: a ridge of 1 is next to none
+    settings: dict[str, Any] = {"ridge": 1.0, "key": key_of(3)}
+    witness, found = (fit(loud, route=route, **settings) for route in ("direct", "auto"))
+    assert relative(found.readout, witness.readout) < 1e-6
+    with pytest.raises(ValueError, match="at a ridge of 1, too small to lead it to the solution of least norm"):
+        plan(loud, ridge=1.0, route="preconditioned")
+    assert plan(loud, ridge=1e16, route="preconditioned").route == "preconditioned"
+
+
+def test_a_small_residual_that_tells_too_little_is_refused() -> None:
+    run = Pretraining(14, 14_000, 392, 1, 1e-6)  # the plain route stops at two thirds of the error on new tasks
+    settings: dict[str, Any] = {"ridge": 0.0, "key": key_of(0)}
+    with pytest.raises(ArithmeticError, match="route plain leaves the readout open at a tolerance of 1e-08"):
+        fit(run, route="plain", **settings)
+    witness, found = (fit(run, route=route, **settings) for route in ("direct", "auto"))
+    # a residual of 1e-8 where curvatures differ by 1e9: digits are left, the two thirds are not
+    assert_allclose(found.errors().icl, witness.errors().icl, rtol=1e-4)
+
+
+def test_features_that_rounding_alone_tells_apart_are_refused_by_the_kernel_route() -> None:
+    with pytest.raises(ArithmeticError, match="route kernel found features that depend on each other to rounding"):
+        fit(replace(SMALL, sequences=40, tasks=1, noise=1e-30), ridge=0.0, route="kernel", key=key_of(0))
 
 
 def mean_errors(run: Pretraining, ridge: float, draws: int, **settings) -> tuple[dict, dict]:
@@ -162,7 +214,7 @@ def test_many_sequences_lead_to_the_best_readout_of_their_law(
 
 @pytest.mark.parametrize("route", ridge_costs.ROUTES)
 def test_single_precision_finds_the_readout_to_its_own_digits(route: str) -> None:
-    settings = {"ridge": 0.1, "route": route, "key": key_of(1)}
+    settings: dict[str, Any] = {"ridge": 0.1, "route": route, "key": key_of(1)}
     found = fit(SMALL, precision="float32", tolerance=1e-5, **settings)
     witness = fit(SMALL, **settings)
     assert 1e-9 < relative(found.readout, witness.readout) < 1e-3  # of the same draw
@@ -226,14 +278,17 @@ def test_the_route_is_chosen_by_size_and_the_choice_is_explained() -> None:
         ({"tolerance": 1e-15}, "tolerance must be at least 1.1e-14, which float64 can reach"),
         ({"tolerance": 1e-8, "precision": "float32"}, "tolerance must be at least 6.0e-06, which float32 can reach"),
         ({"precision": "float16"}, "precision must be one of float64, float32"),
-        ({"route": "fast"}, "route must be auto or one of direct, kernel, plain, preconditioned, dual; got 'fast'"),
+        ({"route": "fast"}, "route must be one of auto, direct, kernel, plain, preconditioned, dual; got 'fast'"),
         ({"memory": 1e3}, "The largest dimension that fits at these ratios is 0"),
         ({"input_eigenvalues": (1.0, 2.0)}, "input_eigenvalues must be 6 numbers"),
         ({"task_eigenvalues": np.full(6, np.nan)}, "task_eigenvalues must be finite and >= 0"),
         ({"room": replace(SMALL, sequences=40)}, "room must hold the sequences and tasks"),
-        ({"route": "kernel", "ridge": 0.0}, "route must not be kernel without ridge for more sequences, 60, than"),
+        (
+            {"route": "kernel", "ridge": 0.0},
+            "route must not be kernel for more sequences, 60, than weights, 42, at a ridge of 0",
+        ),
         ({"iterations": 0}, "iterations must be a whole number >= 1"),
-        ({"key": np.zeros(2)}, "keys must be a list of keys made by jax.random.key"),
+        ({"key": np.zeros(2)}, "key must be one key made by jax.random.key or simulation.keys.key_of; got ndarray"),
     ],
 )
 def test_impossible_fits_are_refused(settings: dict, message: str) -> None:
@@ -242,7 +297,7 @@ def test_impossible_fits_are_refused(settings: dict, message: str) -> None:
 
 
 def test_a_preconditioned_fit_is_refused_where_it_would_find_another_solution() -> None:
-    with pytest.raises(ValueError, match="another solution than that of least norm"):
+    with pytest.raises(ValueError, match="too small to lead it to the solution of least norm"):
         fit(replace(SMALL, sequences=20), ridge=0.0, route="preconditioned", key=key_of(0))
 
 

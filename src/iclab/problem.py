@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.numerics import Values, checked_number, magnitude, numbers, require, whole_number, whole_numbers
+from iclab.numerics import (
+    Values,
+    checked_number,
+    instance,
+    magnitude,
+    magnitude_number,
+    numbers,
+    require,
+    whole_number,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     Ratio = Values
@@ -122,8 +132,8 @@ class Pretraining:
     takes every task of the pool n/K times; else each sequence takes one at random. A fresh task for every sequence
     is tasks=None.
 
-    Raises ValueError for sizes that are no whole numbers >= 1, negative noise, a pool larger than the sequences and
-    balanced use that does not come out even.
+    Raises ValueError for sizes that are no whole numbers >= 1, negative noise, flags that are not True or False, a
+    pool larger than the sequences and balanced use that does not come out even.
     """
 
     dimension: int  # D, entries of an input
@@ -137,7 +147,11 @@ class Pretraining:
     def __post_init__(self) -> None:
         for name in ("dimension", "context_length", "sequences"):
             object.__setattr__(self, name, whole_number(name, getattr(self, name)))
-        object.__setattr__(self, "noise", checked_number("noise", self.noise, at_least=0.0, advice=_VARIANCE))
+        object.__setattr__(self, "noise", magnitude_number("noise", self.noise, zero=True, advice=_VARIANCE))
+        for name in ("normalized", "balanced"):
+            flag = getattr(self, name)
+            require(isinstance(flag, bool | np.bool_), f"{name} must be True or False; got {flag!r}.")
+            object.__setattr__(self, name, bool(flag))
         if self.tasks is None:
             return
         count, n = whole_number("tasks", self.tasks), self.sequences
@@ -160,11 +174,12 @@ class Pretraining:
 
         Raises ValueError for sizes that round to 0, for α or τ that is infinite and for arrays.
         """
-        d = whole_number("dimension", dimension)
+        instance("ratios", ratios, Ratios)
+        d, noise = whole_number("dimension", dimension), magnitude_number("noise", ratios.noise, zero=True)
         length = _rounded("alpha", ratios.alpha, d, "examples of a context")
         total = _rounded("tau", ratios.tau, d * d, "sequences")
         if np.isinf(ratios.kappa):
-            return cls(d, length, total, None, float(ratios.noise), normalized, balanced)
+            return cls(d, length, total, None, noise, normalized, balanced)
         tasks = _rounded("kappa", ratios.kappa, d, "tasks")
         if balanced:
             uses = round(float(ratios.tau) * d * d / tasks)
@@ -174,7 +189,7 @@ class Pretraining:
                 "rounds to no use. Lower kappa, raise tau, or use kappa=inf for fresh tasks.",
             )
             total = tasks * uses
-        return cls(d, length, total, tasks, float(ratios.noise), normalized, balanced)
+        return cls(d, length, total, tasks, noise, normalized, balanced)
 
     @property
     def ratios(self) -> Ratios:

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -32,6 +34,19 @@ def device() -> str:
     """The kind of device that JAX computes on, or "none" while JAX is not in use."""
     jax = sys.modules.get("jax")
     return jax.devices()[0].platform if jax else "none"
+
+
+@contextmanager
+def simulating(otherwise: str) -> Iterator[None]:
+    """For a block that imports simulation. Raises ImportError with what to do instead where JAX is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("jax"):
+            raise
+        raise ImportError(
+            f"simulation needs JAX; got {error}. Install it with pip install 'iclab[sim]', or {otherwise}."
+        ) from error
 
 
 def _commit() -> str:

@@ -185,8 +185,11 @@ class WhatWillARunShow(Question):
 
     def _band(self) -> "tuple[FittedErrors, FittedErrors]":
         from iclab.problem import Pretraining
-        from iclab.simulation.bands import band
-        from iclab.simulation.keys import key_of
+        from iclab.provenance import simulating
+
+        with simulating("leave --runs out"):
+            from iclab.simulation.bands import band
+            from iclab.simulation.keys import key_of
 
         even = self.tasks is None or self.sequences % self.tasks == 0
         size = Pretraining(self.dimension, self.context_length, self.sequences, self.tasks, self.noise, balanced=even)

@@ -14,7 +14,7 @@ import numpy as np
 from iclab.agreement import Claim, Verdict
 from iclab.numerics import require
 from iclab.outcomes import quantities
-from iclab.provenance import device, environment
+from iclab.provenance import device, environment, simulating
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -102,15 +102,8 @@ class Study:
         return _once(self.theory, case) if self.start is None else self.theory(case, self.start(case, seed))
 
     def _simulated(self, simulation: Callable[..., Outcomes], case: Any, seed: int) -> Outcomes:
-        try:
+        with simulating("ask theory alone with no seeds (--seeds 0)"):
             from iclab.simulation.keys import key_of
-        except ModuleNotFoundError as error:
-            if error.name is None or not error.name.startswith("jax"):
-                raise
-            raise ImportError(
-                f"simulation needs JAX; got {error}. Install it with pip install 'iclab[sim]', or ask theory alone "
-                "with no seeds (--seeds 0)."
-            ) from error
         arguments = () if self.start is None else (self.start(case, seed),)
         return simulation(case, *arguments, key=key_of(seed))
 

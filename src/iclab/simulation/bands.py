@@ -6,24 +6,28 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from iclab.numerics import whole_number
+from iclab.numerics import require, whole_number
 from iclab.outcomes import FittedErrors
 from iclab.problem import Pretraining
 from iclab.simulation import pretraining
+from iclab.simulation.keys import checked_key
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 FEWEST = 32  # runs whose standard deviation is known to an eighth
+MOST = 100_000  # to a quarter of a percent
 
 
 def band(size: Pretraining, *, ridge: float, runs: int, key: "PRNGKeyArray") -> tuple[FittedErrors, FittedErrors]:
     """Mean and standard deviation of the errors of single runs, each with its own pool and sequences.
 
-    Raises ValueError for fewer than 32 runs, and as pretraining.fit does.
+    Raises ValueError for fewer than 32 runs and more than 100000, and as pretraining.fit does.
     """
-    whole_number("runs", runs, least=FEWEST)
-    errors = [fit.errors() for fit in pretraining.fit_each(size, ridge=ridge, keys=jax.random.split(key, runs))]
+    count = whole_number("runs", runs, least=FEWEST)
+    require(count <= MOST, f"runs must be at most {MOST}; got {count}. Fewer tell the band well.")
+    keys = jax.random.split(checked_key(key), count)
+    errors = [fit.errors() for fit in pretraining.fit_each(size, ridge=ridge, keys=keys)]
     drawn = {entry.name: [getattr(one, entry.name) for one in errors] for entry in fields(FittedErrors)}
     mean = FittedErrors(**{name: float(np.mean(values)) for name, values in drawn.items()})
     return mean, FittedErrors(**{name: float(np.std(values, ddof=1)) for name, values in drawn.items()})

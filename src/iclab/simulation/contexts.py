@@ -1,5 +1,6 @@
 """Sequences of in-context linear regression: tasks, inputs and labels, drawn or given."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,6 +12,8 @@ from jaxtyping import Float, Int
 
 from iclab.numerics import require, whole_number
 from iclab.problem import Regression
+from iclab.simulation.keys import checked_key
+from iclab.simulation.memory import require_memory
 from iclab.simulation.summaries import Summaries, checked_tasks, draw_summaries, summary_law
 
 if TYPE_CHECKING:
@@ -128,8 +131,9 @@ def draw_tokens(
     require(w.ndim == 2, f"tasks must have the shape (P, D), a task for each sequence; got {w.shape}.")
     (count, d), told = w.shape, summary_law(w.shape[-1], context_length, noise, input_eigenvalues)
     shape = (count, int(told.length) + 1, d + 1)
+    require_memory("tasks and context_length", 4.0 * math.prod(shape))
     with jax.enable_x64(True):
-        normal = np.asarray(jax.random.normal(key, shape, float))
+        normal = np.asarray(jax.random.normal(checked_key(key), shape, float))
     inputs = normal[..., :d] * (told.input_scale / np.sqrt(d))
     labels = np.einsum("pnd,pd->pn", inputs, w) + np.sqrt(told.noise) * normal[..., d]
     return assemble(inputs[:, :-1], labels[:, :-1], inputs[:, -1], labels[:, -1])

@@ -13,7 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked, require, whole_number
+from iclab.numerics import magnitude_number, require, whole_number
+from iclab.simulation.keys import checked_key
+from iclab.simulation.memory import require_memory
 from iclab.simulation.summaries import checked_tasks
 
 if TYPE_CHECKING:
@@ -43,14 +45,15 @@ def dmmse_errors(
 
     Inputs are N(0, I/D). Without noise the posterior is the task that fits best. Cost: contexts × N × K × D.
 
-    Raises ValueError for tasks that are no list of finite vectors, sizes below 1 and negative noise.
+    Raises ValueError for tasks that are no list of finite vectors, sizes below 1 or beyond memory and negative noise.
     """
     pool = checked_tasks(tasks)
     require(pool.ndim == 2, f"tasks must have the shape (K, D), the tasks of a pool; got {pool.shape}.")
-    length, count, rho = _checked(context_length, contexts, noise)
-    beside = max(1, min(count, BESIDE // (length * (len(pool) + pool.shape[1]))))
+    require(isinstance(normalized, bool), f"normalized must be True or False; got {normalized!r}.")
+    length, count, rho, beside = _checked(context_length, contexts, noise, sum(pool.shape))
+    keys = jax.random.split(checked_key(key), count)
     with jax.enable_x64(True):
-        icl, idg = jax.device_get(_dmmse(jax.random.split(key, count), pool, rho, length, normalized, beside))
+        icl, idg = jax.device_get(_dmmse(keys, pool, rho, length, normalized, beside))
     return ContextErrors(rho + icl, rho + idg)
 
 
@@ -61,13 +64,14 @@ def ridge_errors(
 
     Given inputs X it is ρ + ρ tr (XᵀX + ρ)^-1/D; without noise the share of directions that X does not reach.
 
-    Raises ValueError for sizes below 1 and negative noise.
+    Raises ValueError for sizes below 1 or beyond memory and negative noise.
     """
     d = whole_number("dimension", dimension)
-    length, count, rho = _checked(context_length, contexts, noise)
+    length, count, rho, beside = _checked(context_length, contexts, noise, d)
+    require_memory("dimension", 4.0 * min(length, d) ** 2)
+    keys = jax.random.split(checked_key(key), count)
     with jax.enable_x64(True):
-        lost = _lost(jax.random.split(key, count), rho, length, d, max(1, min(count, BESIDE // (length * d))))
-        return rho + np.asarray(lost)
+        return rho + np.asarray(_lost(keys, rho, length, d, beside))
 
 
 def posterior_weights(misfit: Float[jax.Array, "K"], noise: jax.Array) -> Float[jax.Array, "K"]:
@@ -80,9 +84,13 @@ def posterior_weights(misfit: Float[jax.Array, "K"], noise: jax.Array) -> Float[
     return weight / jnp.sum(weight)
 
 
-def _checked(context_length: int, contexts: int, noise: float) -> tuple[int, int, float]:
-    rho = checked("noise", noise, at_least=0.0, infinite=False, advice="It is a variance.")
-    return whole_number("context_length", context_length), whole_number("contexts", contexts), float(rho)
+def _checked(context_length: int, contexts: int, noise: float, width: int) -> tuple[int, int, float, int]:
+    """Length, number and noise of contexts, and how many are treated side by side at `width` numbers an example."""
+    rho = magnitude_number("noise", noise, zero=True, advice="It is a variance.")
+    length, count = whole_number("context_length", context_length), whole_number("contexts", contexts)
+    beside = max(1, min(count, BESIDE // (length * width)))
+    require_memory("context_length and contexts", 4.0 * count + 6.0 * beside * length * width)
+    return length, count, rho, beside
 
 
 @partial(jax.jit, static_argnames=("length", "normalized", "beside"))

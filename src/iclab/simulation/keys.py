@@ -1,8 +1,9 @@
 """Where integer seeds become JAX keys, and keys generators of NumPy."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from iclab.numerics import require, whole_number
@@ -22,6 +23,23 @@ def key_of(seed: int) -> "PRNGKeyArray":
     require(whole < 2**63, f"seed must be below 2**63; got {whole}.")
     with jax.enable_x64(True):  # else seeds that differ by a multiple of 2³² would be the same
         return jax.random.key(whole, impl=GENERATOR)
+
+
+def checked_key(key: Any) -> "PRNGKeyArray":
+    """The key. Raises ValueError unless it is one key."""
+    return _checked("key", key, 0, "one key")
+
+
+def checked_keys(keys: Any) -> "PRNGKeyArray":
+    """The keys. Raises ValueError unless they are a list of keys."""
+    return _checked("keys", keys, 1, "a list of keys")
+
+
+def _checked(name: str, value: Any, axes: int, what: str) -> "PRNGKeyArray":
+    holds = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key) and value.ndim == axes
+    came = f"{value.dtype} of shape {value.shape}" if isinstance(value, jax.Array) else type(value).__name__
+    require(holds, f"{name} must be {what} made by jax.random.key or simulation.keys.key_of; got {came}.")
+    return value
 
 
 def generators_of(keys: "PRNGKeyArray") -> list[np.random.Generator]:

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked, positive, require, whole_number
+from iclab.numerics import checked_number, magnitude_number, one_of, positive, require, whole_number
 from iclab.outcomes import FittedErrors
 from iclab.problem import Pretraining
 from iclab.readouts import ContextLaw, NormalTasks, Pool, SphereTasks, Tasks, exact_error
 from iclab.simulation import ridge_routes
-from iclab.simulation.keys import generators_of
+from iclab.simulation.keys import checked_key, checked_keys, generators_of
+from iclab.simulation.memory import machine_memory
 from iclab.simulation.pretraining_sequences import (
     PRECISIONS,
     SequenceLaw,
@@ -30,7 +30,7 @@ from iclab.simulation.pretraining_sequences import (
     room_of,
     sequence_law,
 )
-from iclab.simulation.ridge_costs import Plan, Size, machine_memory, taken
+from iclab.simulation.ridge_costs import Plan, Size, taken
 from iclab.simulation.summaries import Summaries
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 ITERATIVE = ("plain", "preconditioned", "dual")
 REACH = 50  # units of rounding below which no residual falls reliably
+LOOSEST = 0.01  # residual above which a readout is no solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,7 @@ def fit(
         precision=precision,
         room=room,
         iterations=iterations,
-        keys=key[None],
+        keys=checked_key(key)[None],
     )[0]
 
 
@@ -125,20 +126,15 @@ def fit_each(
     numbers >= 0, a route that does not apply, a room that is too small, and for more than the budget, with the
     largest dimension that fits; ArithmeticError where the residual stays above ten times the tolerance.
     """
-    penalty = float(checked("ridge", ridge, at_least=0.0, infinite=False))
     law = sequence_law(pretraining, input_eigenvalues, task_eigenvalues)
     rows = room_of(pretraining, room)
-    size = _size(law, pretraining, penalty, tolerance, precision)
-    chosen = taken(size, route, machine_memory() if memory is None else memory)
-    require(
-        jnp.issubdtype(keys.dtype, jax.dtypes.prng_key) and keys.ndim == 1,
-        f"keys must be a list of keys made by jax.random.key; got {keys.dtype} of shape {keys.shape}.",
-    )
+    size = _size(law, pretraining, ridge, tolerance, precision)
+    chosen = taken(size, route, _budget(memory))
     most = whole_number("iterations", iterations)
-    run = _Run(pretraining, law, penalty, chosen.route, tolerance, most, rows)
+    run = _Run(pretraining, law, size.ridge, chosen.route, size.tolerance, most, rows, law_of_new(law, pretraining))
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         parts = empty_parts(pretraining, precision)
-        return [run.fit(rng, parts) for rng in generators_of(keys)]
+        return [run.fit(rng, parts) for rng in generators_of(checked_keys(keys))]
 
 
 def plan(
@@ -146,6 +142,7 @@ def plan(
     *,
     ridge: float,
     input_eigenvalues: Spectrum | None = None,
+    task_eigenvalues: Spectrum | None = None,
     route: str = "auto",
     tolerance: float = 1e-8,
     memory: float | None = None,
@@ -155,23 +152,27 @@ def plan(
 
     Raises ValueError as fit_each does.
     """
-    penalty = float(checked("ridge", ridge, at_least=0.0, infinite=False))
-    law = sequence_law(pretraining, input_eigenvalues, None)
-    size = _size(law, pretraining, penalty, tolerance, precision)
-    return taken(size, route, machine_memory() if memory is None else memory)
+    law = sequence_law(pretraining, input_eigenvalues, task_eigenvalues)
+    return taken(_size(law, pretraining, ridge, tolerance, precision), route, _budget(memory))
+
+
+def _budget(memory: float | None) -> float:
+    """Bytes that may be used."""
+    return machine_memory() if memory is None else checked_number("memory", memory, above=0.0, infinite=True)
 
 
 def _size(law: SequenceLaw, pretraining: Pretraining, ridge: float, tolerance: float, precision: str) -> Size:
-    require(precision in PRECISIONS, f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}.")
-    least = REACH * float(np.finfo(precision).eps)
-    positive("tolerance", tolerance)
+    least = REACH * float(np.finfo(one_of("precision", precision, PRECISIONS)).eps)
+    within, penalty = positive("tolerance", tolerance), magnitude_number("ridge", ridge, zero=True)
+    require(within <= LOOSEST, f"tolerance must be at most {LOOSEST:g}; got {tolerance!r}. Lower it.")
     require(
-        tolerance >= least,
+        within >= least,
         f"tolerance must be at least {least:.1e}, which {precision} can reach; got {tolerance!r}. Raise it"
         + (", or use precision float64." if precision == "float32" else "."),
     )
-    rank = int(np.count_nonzero(law.contexts.input_scale))
-    return Size(pretraining, ridge, rank * (rank + 1), tolerance, np.dtype(precision).itemsize)
+    one_direction = pretraining.tasks == 1 and pretraining.noise == 0  # Σ y² is then a sum of the entries of Σ y x
+    weights = law.rank * (law.rank + (not one_direction))
+    return Size(pretraining, penalty, weights, law.curvature, within, np.dtype(precision).itemsize)
 
 
 @dataclass(frozen=True)
@@ -185,6 +186,7 @@ class _Run:
     tolerance: float
     most: int
     room: int
+    new: ContextLaw
 
     def fit(self, rng: np.random.Generator, parts: list[Summaries]) -> Fit:
         """One draw, into the memory of `parts`. Raises ArithmeticError where it has not converged."""
@@ -198,15 +200,22 @@ class _Run:
         if not residual <= 10 * self.tolerance:
             raise ArithmeticError(
                 f"route {self.route} ended after {steps} of {self.most} iterations at a residual of {residual:.1e}, "
-                f"above ten times the tolerance {self.tolerance:.1e}. Near as many sequences as weights a tiny ridge "
-                "takes very many: raise the ridge, tolerance or iterations, or use route kernel or direct."
+                f"above ten times the tolerance {self.tolerance:.1e}. {_ADVICE.get(self.route, _ADVICE['iterative'])}"
             )
-        new = self._new()
-        own = new if self.pretraining.tasks is None else replace(new, tasks=Pool(pool))
-        return Fit(np.asarray(readout, float), self.route, steps, residual, count, own, new, train)
+        own = self.new if self.pretraining.tasks is None else replace(self.new, tasks=Pool(pool))
+        return Fit(np.asarray(readout, float), self.route, steps, residual, count, own, self.new, train)
 
-    def _new(self) -> ContextLaw:
-        covariance, inputs = np.diag(self.law.task_scale**2), np.diag(self.law.contexts.input_scale**2)
-        normalized = self.pretraining.normalized
-        tasks = SphereTasks(len(inputs), covariance) if normalized else NormalTasks(covariance)
-        return ContextLaw(tasks, self.pretraining.context_length, self.pretraining.noise, inputs)
+
+_ADVICE = {
+    "direct": "Features that differ by rounding alone call for a larger ridge or tolerance.",
+    "kernel": "Features that nearly depend on each other call for a larger ridge or tolerance, or for route direct.",
+    "iterative": "Near as many sequences as weights a tiny ridge takes very many: raise the ridge, tolerance or "
+    "iterations, or use route kernel or direct.",
+}
+
+
+def law_of_new(law: SequenceLaw, pretraining: Pretraining) -> ContextLaw:
+    """The contexts of pretraining with new tasks. Raises ValueError where labels would be zero throughout."""
+    covariance, inputs = np.diag(law.task_scale**2), np.diag(law.contexts.input_scale**2)
+    tasks = SphereTasks(len(inputs), covariance) if pretraining.normalized else NormalTasks(covariance)
+    return ContextLaw(tasks, pretraining.context_length, pretraining.noise, inputs)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics import instance, require
 from iclab.problem import Pretraining
 from iclab.simulation.summaries import (
     Summaries,
@@ -23,6 +23,8 @@ Spectrum = Sequence[float] | Float[Array, "D"]
 PRECISIONS = ("float64", "float32")
 PART = 512  # sequences of one product: with them in the cache it is quickest
 LARGE_PART = 2**17  # the same on other devices than a CPU
+VARIANCE = 1e-10, 1e10  # of labels: features hold their squares beside themselves
+LARGEST = 10**6  # dimension whose readout takes 8 TB
 
 
 class SequenceLaw(NamedTuple):
@@ -31,15 +33,43 @@ class SequenceLaw(NamedTuple):
     contexts: SummaryLaw
     task_scale: Float[Array, "D"]
 
+    @property
+    def rank(self) -> int:
+        """In how many directions inputs vary."""
+        return int(np.count_nonzero(self.contexts.input_scale))
+
+    @property
+    def variance(self) -> float:
+        """Mean square of labels."""
+        return float(np.mean((self.contexts.input_scale * self.task_scale) ** 2)) + self.contexts.noise
+
+    @property
+    def curvature(self) -> float:
+        """Mean second moment of a feature, times D: what a ridge adds to."""
+        inputs, tasks = self.contexts.input_scale**2, self.task_scale**2
+        d, length, labels = len(inputs), self.contexts.length, self.variance
+        along, across = (1 + 1 / length) * float(np.sum(inputs**2 * tasks)), d / length * labels * float(inputs.sum())
+        return (along + across + (1 + 2 / length) * labels**2) * float(inputs.sum()) / (self.rank * (self.rank + 1))
+
 
 def sequence_law(pretraining: Pretraining, inputs: Spectrum | None, tasks: Spectrum | None) -> SequenceLaw:
     """The law of the sequences with inputs N(0, diag(s)/D) and tasks of covariance diag(c).
 
-    Raises ValueError for spectra that are not D numbers >= 0.
+    Raises ValueError for spectra that are not D numbers >= 0, labels of extreme variance and more than a million
+    dimensions.
     """
+    instance("pretraining", pretraining, Pretraining)
     d = pretraining.dimension
+    require(d <= LARGEST, f"dimension must be at most {LARGEST}; got {d}. No memory holds its readout.")
     contexts = summary_law(d, pretraining.context_length, pretraining.noise, inputs)
-    return SequenceLaw(contexts, np.sqrt(relative_eigenvalues("task_eigenvalues", tasks, d)))
+    law = SequenceLaw(contexts, np.sqrt(relative_eigenvalues("task_eigenvalues", tasks, d)))
+    least, most = VARIANCE
+    require(
+        least <= law.variance <= most,
+        f"labels must have a variance between {least:g} and {most:g}; got {law.variance:.3g}. Take other units: "
+        "beside their squares rounding would hide what tells of the task, or the reverse.",
+    )
+    return law
 
 
 def room_of(pretraining: Pretraining, room: Pretraining | None) -> int:
@@ -48,6 +78,7 @@ def room_of(pretraining: Pretraining, room: Pretraining | None) -> int:
     Raises ValueError for a room that does not hold it.
     """
     own, most = pretraining, pretraining if room is None else room
+    instance("room", most, Pretraining)
     require(
         most.dimension == own.dimension
         and most.sequences >= own.sequences

@@ -1,19 +1,20 @@
 """Which route finds a readout soonest within a memory budget: what each takes, estimated before it runs."""
 
 import math
-import os
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 
-import jax
 import numpy as np
 
-from iclab.numerics import require
+from iclab.numerics import one_of, require
 from iclab.problem import Pretraining
 from iclab.simulation.pretraining_sequences import PART
 
 ROUTES = ("direct", "kernel", "plain", "preconditioned", "dual")
 SPEED = 2.5e10  # operations of a product with features in a second, one busy core in float64
 SLOW = 400.0  # operations in whose time a random number is drawn
+LEAST_DAMPING = 1e-10  # ridge for each unit of curvature, below which rounding decides what it should
+RELIABLE = 1e-6  # residual for each unit of damping that leaves five digits where only the ridge holds weights
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Size:
 
     pretraining: Pretraining
     ridge: float
-    weights: int  # that data reach: r(r+1) for inputs in r directions
+    weights: int  # that data reach: r(r+1) for inputs in r directions; r² for one task without noise
+    curvature: float  # mean second moment of a feature, times D
     tolerance: float
     itemsize: int
 
@@ -48,9 +50,19 @@ class Size:
         return self.ridge == 0 and self.pretraining.sequences < self.weights
 
     @property
+    def damping(self) -> float:
+        """The ridge, in units of the curvature that it adds to."""
+        return self.ridge / self.curvature
+
+    @property
     def singular(self) -> bool:
-        """Whether the Gram matrix of the sequences has no inverse."""
-        return self.ridge == 0 and self.pretraining.sequences > self.weights
+        """Whether the Gram matrix of the sequences has no inverse, to rounding."""
+        return self.damping < LEAST_DAMPING and self.pretraining.sequences > self.weights
+
+    @property
+    def held(self) -> bool:
+        """Whether data hold every weight, or else the ridge does: an error is its part of the gradient over it."""
+        return self.pretraining.sequences >= self.weights or self.tolerance <= RELIABLE * self.damping
 
 
 def cost(size: Size, route: str) -> Plan:
@@ -97,19 +109,18 @@ def taken(size: Size, route: str, budget: float) -> Plan:
     Raises ValueError for a route that there is not, that does not find the solution of least norm, or that takes
     more than the budget.
     """
-    if route == "auto":
+    if one_of("route", route, ("auto", *ROUTES)) == "auto":
         return choose(size, budget)
-    require(route in ROUTES, f"route must be auto or one of {', '.join(ROUTES)}; got {route!r}.")
     n, weights = size.pretraining.sequences, size.weights
     require(
-        not (route == "preconditioned" and size.interpolates),
-        f"route must not be preconditioned without ridge for fewer sequences, {n}, than weights, {weights}: it leads "
-        "to another solution than that of least norm. Use dual.",
+        route != "preconditioned" or size.held,
+        f"route must not be preconditioned for fewer sequences, {n}, than weights, {weights}, at a ridge of "
+        f"{size.ridge:g}, too small to lead it to the solution of least norm. Use plain, or dual without ridge.",
     )
     require(
         not (route in ("kernel", "dual") and size.singular),
-        f"route must not be {route} without ridge for more sequences, {n}, than weights, {weights}: its matrix is "
-        "singular. Use preconditioned.",
+        f"route must not be {route} for more sequences, {n}, than weights, {weights}, at a ridge of {size.ridge:g}: "
+        "its matrix is singular. Use preconditioned.",
     )
     plan = cost(size, route)
     if plan.bytes > budget:
@@ -117,37 +128,28 @@ def taken(size: Size, route: str, budget: float) -> Plan:
     return plan
 
 
-def machine_memory() -> float:
-    """Bytes of memory of the device that computes."""
-    limit = (jax.devices()[0].memory_stats() or {}).get("bytes_limit")
-    if limit is not None:
-        return float(limit)
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8e9  # a system that does not tell
-
-
 def _better_preconditioned(size: Size) -> bool:
     """Beyond interpolation, or with a ridge that is not tiny; below it a tiny ridge makes it slower."""
-    return size.tau > 1 or size.ridge >= 0.01
+    return size.held and (size.tau > 1 or size.damping >= 0.01)
 
 
 def _steps(size: Size, *, spread: bool) -> float:
     """Iterations by the edges of the spectrum of n random features; `spread` curvatures take three times as many."""
     edge = abs(np.sqrt(size.tau) - 1)
-    bound = np.sqrt((1 + np.sqrt(size.tau)) ** 2 / (edge**2 + size.tau * min(size.ridge, 1.0) + 1e-12))
+    bound = np.sqrt((1 + np.sqrt(size.tau)) ** 2 / (edge**2 + size.tau * min(size.damping, 1.0) + 1e-12))
     return float(0.5 * math.log(2 / size.tolerance) * bound * (2.2 if spread else 1.0)) + 1
 
 
 def _too_large(size: Size, route: str, budget: float) -> str:
     need, d = cost(size, route).bytes, size.pretraining.dimension
     ratio = size.pretraining.sequences / d**2
-    fits = 0
-    for smaller in range(1, d):
-        n = max(1, round(ratio * smaller**2))
-        tried = Size(Pretraining(smaller, 1, n), size.ridge, size.weights, size.tolerance, size.itemsize)
-        fits = smaller if cost(tried, route).bytes <= budget else fits
+
+    def need_at(smaller: int) -> float:
+        return cost(
+            replace(size, pretraining=Pretraining(smaller, 1, max(1, round(ratio * smaller**2)))), route
+        ).bytes
+
+    fits = bisect_right(range(1, d), budget, key=need_at)
     return (
         f"memory must hold {need / 1e9:.3g} GB for route {route} at dimension {d}; got {budget / 1e9:.3g} GB. The "
         f"largest dimension that fits at these ratios is {fits}; or use another route, or precision float32."

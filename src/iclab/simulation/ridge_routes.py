@@ -27,6 +27,7 @@ Parts = Sequence[Summaries]
 Readout = Float[Any, "D D+1"]
 Linear = Callable[[Any], Any]
 COARSE = 1e-4  # of a residual, where a round in single precision ends
+OPEN = 1e-3  # of a readout, that a residual may leave open
 
 
 class Solution(NamedTuple):
@@ -62,7 +63,12 @@ def kernel(data: Parts, count: int, ridge: float) -> Solution:
     linear = scipy.linalg if xp is np else jax.scipy.linalg
     empty = xp.arange(len(y)) >= count  # rows of zeros, which without ridge would make the matrix singular
     gram = (x @ x.T) * (g @ g.T) + xp.diag(penalty + empty)
-    factor = linear.cho_factor(gram.T, lower=True, overwrite_a=True)  # symmetric, but .T is in the order of LAPACK
+    try:
+        factor = linear.cho_factor(gram.T, lower=True, overwrite_a=True)  # symmetric; .T is in the order of LAPACK
+    except np.linalg.LinAlgError as error:
+        raise ArithmeticError(
+            "route kernel found features that depend on each other to rounding: raise the ridge, or use route direct."
+        ) from error
     weight = linear.cho_solve(factor, y)
     readout = x.T @ (weight[:, None] * g)
     missed = y - answer(Summaries(x, g, y), readout) - penalty * weight
@@ -70,10 +76,25 @@ def kernel(data: Parts, count: int, ridge: float) -> Solution:
 
 
 def plain(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> Solution:
-    """By conjugate gradients on the weights. Starting at zero they stay in the span of the features."""
+    """By conjugate gradients on the weights. Starting at zero they stay in the span of the features.
+
+    Raises ArithmeticError where features nearly depend on each other, so that a small residual tells too little.
+    """
     scale = _scale(data, count)
     pull = scale * adjoint(data, [part.target for part in data])
-    return Solution(*_conjugate_gradients(_curvature(data, scale, ridge), pull, lambda part: part, tolerance, most))
+    found = Solution(*_conjugate_gradients(_curvature(data, scale, ridge), pull, lambda part: part, tolerance, most))
+    means = _mean_curvatures(data, count)
+    reached = int((means.x > 0).sum()) * int(means.seen.sum())
+    edge = (1 - math.sqrt(reached / count)) ** 2  # of the spectrum of random features of one curvature
+    least = float(means.x[means.x > 0].min()) * float(means.g[means.seen].min()) * edge + ridge
+    doubt = tolerance * _norm(pull) / least if least > 0 else math.inf
+    if doubt > OPEN * _norm(found.readout):
+        raise ArithmeticError(
+            f"route plain leaves the readout open at a tolerance of {tolerance:g}, since features nearly depend on "
+            f"each other. Lower the tolerance {doubt / (OPEN * _norm(found.readout)):.0e} times, raise the ridge, or "
+            "use another route."
+        )
+    return found
 
 
 def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> Solution:
@@ -81,15 +102,18 @@ def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most
 
     Not without ridge for fewer sequences than weights, where it would lead to another solution of zero error.
     Rounds in single precision, which takes half the time, act on what is left of the residual in full precision;
-    where one leaves more than a tenth of it, full precision finishes.
+    where one leaves more than a tenth of it, full precision finishes. Single precision sees answers of size one.
     """
-    scale, precondition = _scale(data, count), _mean_curvature(data, count, ridge)
+    scale, means = _scale(data, count), _mean_curvatures(data, count)
+    precondition = _division(means, count, ridge)
     single = [Summaries(*(array.astype(np.float32) for array in part)) for part in data]
-    full, half = _curvature(data, scale, ridge), _curvature(single, scale, ridge)
+    full, half = _curvature(data, scale, ridge), _curvature(single, scale, 0.0)
     pull = scale * adjoint(data, [part.target for part in data])
+    reach = math.sqrt(float(means.x.mean()) * float(means.g.mean()))
 
     def rough(direction: Readout) -> Readout:
-        return half(direction.astype(np.float32)).astype(pull.dtype)
+        size = _norm(direction) * reach
+        return size * half((direction / size).astype(np.float32)).astype(pull.dtype) + ridge * direction
 
     readout, residual, taken, goal = pull * 0, pull, 0, tolerance * _norm(pull)
     product, least = rough, COARSE
@@ -158,17 +182,34 @@ def _curvature(data: Parts, scale: float, ridge: float) -> Linear:
     return product
 
 
-def _mean_curvature(data: Parts, count: int, ridge: float) -> Linear:
-    """Division by the mean curvature of the sequences and their effective ridge."""
-    xp, scale = _library(data), _scale(data, count)
-    g_values, vectors = xp.linalg.eigh(_sum(part.features.T @ part.features for part in data) / count)
-    x_values = scale * _sum(xp.einsum("ij,ij->j", part.query, part.query) for part in data)
-    values = x_values[:, None] * g_values.clip(0.0)
-    curvature = values + _effective_ridge(float(values.mean()), count / len(x_values) ** 2, ridge)
+class _Curvatures(NamedTuple):
+    """Mean curvatures x gᵀ of weights."""
+
+    x: Float[Any, "D"]
+    g: Float[Any, "D+1"]  # in rising order
+    vectors: Float[Any, "D+1 D+1"]  # that g belong to
+    seen: Any  # whether g is more than rounding
+
+
+def _mean_curvatures(data: Parts, count: int) -> _Curvatures:
+    xp = _library(data)
+    g, vectors = xp.linalg.eigh(_sum(part.features.T @ part.features for part in data) / count)
+    x = _scale(data, count) * _sum(xp.einsum("ij,ij->j", part.query, part.query) for part in data)
+    return _Curvatures(x, g, vectors, g > len(g) * float(np.finfo(g.dtype).eps) * g[-1])
+
+
+def _division(means: _Curvatures, count: int, ridge: float) -> Linear:
+    """Division by the mean curvature of the sequences and their effective ridge; 0 where no feature ever is.
+
+    Features of one task depend on each other where there is no noise: only then do some of their directions vanish.
+    """
+    values = means.x[:, None] * means.g.clip(0.0)
+    curvature = values + _effective_ridge(float(values.mean()), count / len(means.x) ** 2, ridge)
     curvature = curvature.clip(float(np.finfo(values.dtype).eps * curvature.max()))
+    share = means.seen / curvature
 
     def divided(gradient: Readout) -> Readout:
-        return ((gradient @ vectors) / curvature) @ vectors.T
+        return ((gradient @ means.vectors) * share) @ means.vectors.T
 
     return divided
 
@@ -187,9 +228,12 @@ def _conjugate_gradients(
     goal, steps = tolerance * _norm(target), 0
     x, residual, direction = target * 0, target, precondition(target)
     size = _dot(target, direction)
-    while _norm(residual) > goal and steps < most:
+    while _norm(residual) > goal and steps < most and size > 0:
         turned = product(direction)
-        length = size / _dot(direction, turned)
+        curved = _dot(direction, turned)
+        if not curved > 0:  # nothing left but rounding
+            break
+        length = size / curved
         x, residual = x + length * direction, residual - length * turned
         improved = precondition(residual)
         size, before = _dot(residual, improved), size

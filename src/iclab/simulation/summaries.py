@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked, nonnegative, require, whole_number
-from iclab.simulation.keys import generators_of
+from iclab.numerics import magnitude, magnitude_number, numbers, require, whole_number
+from iclab.simulation.keys import checked_key, generators_of
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 Array = np.ndarray
+RANGE = 1e-20, 1e20  # of eigenvalues: float64 then holds the squares of all products of data
 
 
 class Summaries(NamedTuple):
@@ -43,16 +44,16 @@ def summary_law(
     Raises ValueError for a context length below 1, negative noise, and eigenvalues that are not D numbers >= 0.
     """
     length = whole_number("context_length", context_length)
-    rho = checked("noise", noise, at_least=0.0, infinite=False, advice="It is a variance.")
+    rho = magnitude_number("noise", noise, zero=True, advice="It is a variance.")
     scale = np.sqrt(relative_eigenvalues("input_eigenvalues", input_eigenvalues, dimension))
-    return SummaryLaw(scale, float(rho), length)
+    return SummaryLaw(scale, rho, length)
 
 
 def relative_eigenvalues(name: str, values: Sequence[float] | Array | None, dimension: int) -> Float[Array, "D"]:
-    """The values as an array, ones for None. Raises ValueError with `name` unless they are D numbers >= 0."""
+    """The values as an array, ones for None. Raises ValueError unless they are D numbers, 0 or in RANGE."""
     if values is None:
         return np.ones(dimension)
-    found = nonnegative(name, np.asarray(values))
+    found = np.asarray(magnitude(name, values, zero=True, infinite=False, between=RANGE))
     require(
         found.shape == (dimension,) and bool(np.any(found > 0)),
         f"{name} must be {dimension} numbers, one for each dimension, one of them positive; got {values!r}.",
@@ -75,12 +76,12 @@ def draw_summaries(
     Raises ValueError for tasks that are not finite, a context length below 1, negative noise, and eigenvalues that
     are not D numbers >= 0.
     """
-    w = checked_tasks(tasks)
+    w, (rng,) = checked_tasks(tasks), generators_of(checked_key(key)[None])
     law = summary_law(w.shape[-1], context_length, noise, input_eigenvalues)
     count, d = w.size // w.shape[-1], w.shape[-1]
     drawn = empty_summaries(count, d, "float64")
-    summarize(w.reshape(count, d), law, generators_of(key[None])[0], out=drawn)
-    return Summaries(*(part.reshape(*w.shape[:-1], *part.shape[1:]) for part in drawn))
+    summarize(w.reshape(count, d), law, rng, out=drawn)
+    return Summaries(*(part.reshape((*w.shape[:-1], *part.shape[1:])) for part in drawn))
 
 
 def empty_summaries(count: int, dimension: int, precision: str) -> Summaries:
@@ -90,10 +91,11 @@ def empty_summaries(count: int, dimension: int, precision: str) -> Summaries:
 
 
 def checked_tasks(tasks: Float[Array, "*batch D"]) -> Float[Array, "*batch D"]:
-    """The tasks in float64. Raises ValueError unless they are finite vectors."""
-    w = np.asarray(tasks, dtype=float)
+    """The tasks in float64. Raises ValueError unless they are vectors of numbers up to 1e20."""
+    w = numbers("tasks", tasks)
     require(w.ndim >= 1 and w.size > 0, f"tasks must be vectors, of shape (..., D); got shape {w.shape}.")
-    require(bool(np.all(np.isfinite(w))), "tasks must be finite; got NaN or infinity.")
+    most = float(np.max(np.abs(w)))
+    require(most <= RANGE[1], f"tasks must hold numbers up to {RANGE[1]:g}; got {most:g}. Take other units.")
     return w
 
 
