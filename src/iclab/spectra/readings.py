@@ -1,7 +1,7 @@
 """What is read off one layer of one checkpoint: its circuits head by head, and its whole matrices."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """One matrix at one checkpoint."""
+    """One matrix at one checkpoint. Where `unranked`, its ranks are still to be read off `leading`, all its values."""
 
     key: Key
     role: str
@@ -50,6 +50,7 @@ class Reading:
     reason: str = ""
     notes: tuple[str, ...] = ()
     rotated: int | None = None  # rows of a head that positions turn, of an averaged circuit
+    unranked: bool = False
 
 
 @dataclass
@@ -75,14 +76,8 @@ def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, C
 
 def of_heads(
     weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
-) -> list[Reading]:
-    """The circuits of the wanted heads. A head whose numbers are not finite is said to be so and stops nothing."""
-    return _ranked(list(_of_heads(weights, tower, layer, wanted, remembered)), wanted)
-
-
-def _of_heads(
-    weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
 ) -> Iterator[Reading]:
+    """The circuits of the wanted heads, unranked. One whose numbers are not finite is said to be so and stops nothing."""
     heads = range(len(weights.query)) if wanted.heads is None else [h for h in wanted.heads if h < len(weights.query)]
     known = _together(weights, wanted) if wanted.heads is None else {}
     for head in heads:
@@ -102,7 +97,7 @@ def _of_heads(
 
 
 def of_matrix(matrix: Matrix, wanted: Wanted, remembered: Remembered) -> Reading:
-    """A whole matrix, unless it is larger than wanted; of one whose Gram is too large the leading values alone."""
+    """A whole matrix, unranked, unless it is larger than wanted; of one whose Gram is too large the leading values alone."""
     layer = None if matrix.role in ("embed", "unembed") else matrix.layer
     key = Key(matrix.tower, layer, None, matrix.name)
     rows, columns = matrix.shape
@@ -118,6 +113,21 @@ def of_matrix(matrix: Matrix, wanted: Wanted, remembered: Remembered) -> Reading
     except (ValueError, np.linalg.LinAlgError) as error:
         remembered.previous.pop(key, None)
         return failed(key, matrix.role, error, matrix.shape)
+
+
+def ranked(readings: Iterable[Reading], wanted: Wanted) -> list[Reading]:
+    """The readings with their ranks: those of all spectra of one length at once, which costs a fraction."""
+    found = list(readings)
+    alike: dict[int, list[int]] = defaultdict(list)
+    for place, reading in enumerate(found):
+        if reading.unranked:
+            alike[len(reading.leading)].append(place)
+    for places in alike.values() if wanted.any_of(RANKS) else ():
+        table = rank_measures(np.stack([found[place].leading for place in places]))
+        for row, place in enumerate(places):
+            ranks = {name: float(values[row]) for name, values in table.items() if name in wanted.measures}
+            found[place] = replace(found[place], measures=ranks | dict(found[place].measures), unranked=False)
+    return found
 
 
 def failed(key: Key, role: str, error: Exception, shape: tuple[int, ...]) -> Reading:
@@ -159,22 +169,8 @@ def _reading(
     stored = "/".join(dict.fromkeys(str(np.dtype(one)) for one in x.stored or (x.left.dtype, x.right.dtype)))
     return Reading(
         key, role, shape, stored, measures, whole.values, whole.frobenius, width,
-        *_fared(whole.frobenius), notes=x.notes, rotated=rotated,
+        *_fared(whole.frobenius), notes=x.notes, rotated=rotated, unranked=True,
     )  # fmt: skip
-
-
-def _ranked(readings: list[Reading], wanted: Wanted) -> list[Reading]:
-    """Readings of the heads of one layer with their ranks, all of one length at once."""
-    alike: dict[int, list[int]] = defaultdict(list)
-    for place, reading in enumerate(readings):
-        alike[len(reading.leading)].append(place)
-    alike.pop(0, None)
-    for places in alike.values():
-        table = rank_measures(np.stack([readings[place].leading for place in places]))
-        for row, place in enumerate(places):
-            ranks = {name: float(values[row]) for name, values in table.items() if name in wanted.measures}
-            readings[place] = replace(readings[place], measures=ranks | dict(readings[place].measures))
-    return readings
 
 
 def _matrix_reading(key: Key, role: str, array: Array, wanted: Wanted, remembered: Remembered) -> Reading:
@@ -186,11 +182,11 @@ def _matrix_reading(key: Key, role: str, array: Array, wanted: Wanted, remembere
     else:
         whole = spectrum(array)
         values, norm = whole.values, whole.frobenius
-    rank = None
     if "numerical_rank" in wanted.measures:
-        rank = numerical_rank(values, shape=array.shape, stored=array.dtype)
-    measures = _ranks(values, rank, wanted) | compared
-    return Reading(key, role, array.shape, str(array.dtype), measures, values, norm, width, *_fared(norm))
+        compared["numerical_rank"] = float(numerical_rank(values, shape=array.shape, stored=array.dtype))
+    return Reading(
+        key, role, array.shape, str(array.dtype), compared, values, norm, width, *_fared(norm), unranked=True
+    )
 
 
 def _sketched(matrix: Matrix, wanted: Wanted) -> bool:
@@ -213,13 +209,6 @@ def _sketch(key: Key, role: str, array: Array, wanted: Wanted) -> Reading:
 
 def _fared(norm: float) -> tuple[Status, str]:
     return ("degenerate", "zero matrix") if norm == 0 else ("ok", "")
-
-
-def _ranks(values: Float[Array, "value"], rank: int | None, wanted: Wanted) -> dict[str, float]:
-    if not wanted.any_of(RANKS):
-        return {}
-    found = {name: float(value) for name, value in rank_measures(values).items() if name in wanted.measures}
-    return found if rank is None else {**found, "numerical_rank": float(rank)}
 
 
 def _compared(

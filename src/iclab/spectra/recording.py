@@ -9,11 +9,12 @@ from iclab.spectra import null
 from iclab.spectra.dynamics import Curve, Status, Track
 from iclab.spectra.factors import Array
 from iclab.spectra.ranks import participation_ratio
-from iclab.spectra.readings import Key, Reading
+from iclab.spectra.readings import Key, Reading, ranked
 from iclab.spectra.wanted import DISTANCES, OVERLAPS, RANKS, Wanted
 
 SHOWN = 16  # singular values that are kept for a fan
 _FADED = 1e-3  # of its own largest norm, below which a matrix may be rounding noise
+_TOGETHER = 2**15  # singular values that wait for their ranks
 _EMPTY = Reading(Key("", None, None, ""), "")
 
 
@@ -25,15 +26,27 @@ class Recorder:
     wanted: Wanted
     unread: dict[int, str] = field(default_factory=dict)  # checkpoints that could not be read, and why
     _slots: dict[Key, "_Slot"] = field(default_factory=dict)
+    _waiting: list[tuple[int, Reading]] = field(default_factory=list)
+    _held: int = 0  # numbers of the readings that wait for their ranks
 
     def add(self, index: int, reading: Reading) -> None:
-        """Note what a matrix reads at a checkpoint."""
-        if reading.key not in self._slots:
-            self._slots[reading.key] = _Slot(self.count)
-        self._slots[reading.key].add(index, reading)
+        """Note what a matrix reads at a checkpoint; its ranks are found together with those of others."""
+        self._waiting.append((index, reading))
+        self._held += len(reading.leading)
+        if self._held > _TOGETHER:
+            self._settle()
+
+    def _settle(self) -> None:
+        readings = ranked((reading for _, reading in self._waiting), self.wanted)
+        for (index, _), reading in zip(self._waiting, readings, strict=True):
+            if reading.key not in self._slots:
+                self._slots[reading.key] = _Slot(self.count)
+            self._slots[reading.key].add(index, reading)
+        self._waiting, self._held = [], 0
 
     def tracks(self) -> tuple[Track, ...]:
         """All tracks, each number beside its level on random numbers."""
+        self._settle()
         return tuple(
             slot.track(key, self.wanted, self.unread) for key, slot in sorted(self._slots.items(), key=_place)
         )

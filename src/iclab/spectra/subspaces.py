@@ -15,6 +15,7 @@ import scipy.linalg
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import increasing_grid, require, whole_number
+from iclab.spectra.eigen import leading_vectors
 from iclab.spectra.factors import Array, Matrix, Product, float64, gram, matrix, triangle
 from iclab.spectra.ranks import gap
 from iclab.spectra.rounding import numerical_rank, reaches_rank
@@ -210,10 +211,10 @@ def _triangle_of(left: Shaped[Array, "m r"]) -> Float[Array, "_ r"]:
 def _decomposed(rows: Float[Array, "r n"], k: int) -> tuple[Float[Array, "value"], Float[Array, "n k"]]:
     """All singular values of a matrix of r <= n rows, and its k leading right vectors in columns."""
     small, scale = gram(rows.T, origin=rows)
-    squares, turn = np.linalg.eigh(small)
+    squares, turn = leading_vectors(small, k)
     values = np.sqrt(np.maximum(squares[::-1], 0.0))
     if values[k - 1] > _STEEP * values[0] and values[-1] > _STEEP**2 * values[0]:
-        vectors = turn[:, ::-1][:, :k].T @ rows / (scale * values[:k, None])
+        vectors = turn[:, ::-1].T @ rows / (scale * values[:k, None])
         return scale * values, vectors.T
     if len(rows) < rows.shape[1]:
         turn, small = np.linalg.qr(rows.T)

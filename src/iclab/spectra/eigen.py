@@ -1,0 +1,30 @@
+"""Symmetric eigenproblems of which all values and few vectors are wanted."""
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float
+from scipy.linalg import lapack
+
+from iclab.spectra.factors import Array
+
+_SMALL = 96  # rows up to which all vectors cost no more than a few
+_SHARE = 4  # and from which share of the vectors on
+
+
+def leading_vectors(x: Float[Array, "n n"], k: int) -> tuple[Float[Array, "n"], Float[Array, "n k"]]:
+    """All eigenvalues of a symmetric matrix, smallest first, and the vectors of the k largest in that order.
+
+    One tridiagonal form serves both: its values are n² work and its k vectors n k, where all vectors of x would
+    cost more than the form itself.
+    """
+    n = len(x)
+    if n <= _SMALL or k * _SHARE > n:
+        values, vectors = np.linalg.eigh(x)
+        return values, vectors[:, n - k :]
+    reflectors, diagonal, beside, scales, _ = lapack.dsytrd(x, lower=1, lwork=64 * n)
+    values = scipy.linalg.eigvalsh_tridiagonal(diagonal, beside, lapack_driver="sterf")
+    _, vectors = scipy.linalg.eigh_tridiagonal(
+        diagonal, beside, select="i", select_range=(n - k, n - 1), lapack_driver="stemr"
+    )
+    vectors[1:] = lapack.dormqr("L", "N", reflectors[1:, :-1], scales, vectors[1:], lwork=64 * k)[0]
+    return values, vectors
