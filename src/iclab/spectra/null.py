@@ -37,6 +37,7 @@ def level(shape: Shape, measure: Measure) -> tuple[float, float]:
     sizes = tuple(sorted(_sizes(shape)))  # the law does not depend on their order
     if isinstance(measure, str):
         return _named_level(sizes, measure)
+    require(callable(measure), f"measure must be a name or a function; got {measure!r}.")
     found = np.array([measure(values) for values in _draws(sizes)], dtype=float)
     return float(np.mean(found)), float(np.std(found, ddof=1))
 
@@ -157,6 +158,7 @@ def _summary(draws: Float[Array, "draw value"], measure: str) -> tuple[float, fl
 
 
 def _sizes(shape: Shape) -> tuple[int, ...]:
+    require(isinstance(shape, tuple | list), f"shape must be (m, n) or (m, r, n); got {shape!r}.")
     sizes = tuple(whole_number("every size of shape", size) for size in shape)
     require(len(sizes) in (2, 3), f"shape must be (m, n) or (m, r, n); got {shape!r}.")
     return sizes

@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """One matrix at one checkpoint. Where `unranked`, its ranks are still to be read off `leading`, all its values."""
+    """One matrix at one checkpoint; while `unranked`, its ranks are still to be read off all its `leading` values."""
 
     key: Key
     role: str
@@ -77,7 +77,7 @@ def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, C
 def of_heads(
     weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
 ) -> Iterator[Reading]:
-    """The circuits of the wanted heads, unranked. One whose numbers are not finite is said to be so and stops nothing."""
+    """The circuits of the wanted heads, unranked. One with numbers that are not finite is said to be so."""
     heads = range(len(weights.query)) if wanted.heads is None else [h for h in wanted.heads if h < len(weights.query)]
     known = _together(weights, wanted) if wanted.heads is None else {}
     for head in heads:
@@ -97,7 +97,7 @@ def of_heads(
 
 
 def of_matrix(matrix: Matrix, wanted: Wanted, remembered: Remembered) -> Reading:
-    """A whole matrix, unranked, unless it is larger than wanted; of one whose Gram is too large the leading values alone."""
+    """A whole matrix, unranked, unless it is larger than wanted; of one with too large a Gram the leading values."""
     layer = None if matrix.role in ("embed", "unembed") else matrix.layer
     key = Key(matrix.tower, layer, None, matrix.name)
     rows, columns = matrix.shape
@@ -109,7 +109,7 @@ def of_matrix(matrix: Matrix, wanted: Wanted, remembered: Remembered) -> Reading
         array = matrix.array()
         if _sketched(matrix, wanted):
             return _sketch(key, matrix.role, array, wanted)
-        return _matrix_reading(key, matrix.role, array, wanted, remembered)
+        return _matrix_reading(key, matrix.role, array, matrix.sizes, wanted, remembered)
     except (ValueError, np.linalg.LinAlgError) as error:
         remembered.previous.pop(key, None)
         return failed(key, matrix.role, error, matrix.shape)
@@ -173,7 +173,9 @@ def _reading(
     )  # fmt: skip
 
 
-def _matrix_reading(key: Key, role: str, array: Array, wanted: Wanted, remembered: Remembered) -> Reading:
+def _matrix_reading(
+    key: Key, role: str, array: Array, shape: tuple[int, ...], wanted: Wanted, remembered: Remembered
+) -> Reading:
     width, compared = np.nan, {}
     if wanted.of_subspaces:
         now = basis(array, k=wanted.leading)
@@ -184,9 +186,7 @@ def _matrix_reading(key: Key, role: str, array: Array, wanted: Wanted, remembere
         values, norm = whole.values, whole.frobenius
     if "numerical_rank" in wanted.measures:
         compared["numerical_rank"] = float(numerical_rank(values, shape=array.shape, stored=array.dtype))
-    return Reading(
-        key, role, array.shape, str(array.dtype), compared, values, norm, width, *_fared(norm), unranked=True
-    )
+    return Reading(key, role, shape, str(array.dtype), compared, values, norm, width, *_fared(norm), unranked=True)
 
 
 def _sketched(matrix: Matrix, wanted: Wanted) -> bool:
