@@ -29,7 +29,7 @@ class Inspect:
     every: int = 1  # one checkpoint in so many, and the last
     layers: tuple[int, ...] = ()  # layers to look at; default: all, and the embeddings
     heads: tuple[int, ...] = ()  # query heads to look at; default: all
-    measures: tuple[str, ...] = ("ranks", "overlaps")  # names, or the groups ranks, overlaps, distances
+    measures: tuple[str, ...] = ("ranks", "overlaps")  # names, or the groups ranks, overlaps, distances, balance
     leading: int = 4  # directions whose overlap is taken
     against: Path | None = None  # a second run, measured alike
     force: bool = False  # compare runs on steps though their samples per step differ

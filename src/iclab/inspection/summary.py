@@ -13,7 +13,7 @@ from iclab.spectra.names import terminal
 from iclab.terminal import print_table
 
 _SHOWN = 20  # lines of a list in the terminal; files have all of it
-_HEADLINES = ("effective_rank", "overlap_with_final", "distance_to_final")
+_HEADLINES = ("effective_rank", "overlap_with_final", "distance_to_final", "imbalance_since_first")
 
 
 def print_summary(runs: Runs, joined: Joined | None) -> None:

@@ -186,8 +186,8 @@ def _averaged_draws(sizes: tuple[int, ...], rotated: int) -> Float[Array, "draw 
     for _ in range(_count((min(sizes),))):
         pair = np.repeat(np.sqrt(0.5 * rng.chisquare(2 * many, rotated // 2)), 2)
         rest = inner - rotated
-        free = _gaussian_core(rng, many, rest)
-        key = _gaussian_core(rng, columns, inner)
+        free = gaussian_core(rng, many, rest)
+        key = gaussian_core(rng, columns, inner)
         core = np.concatenate([pair[:, None] * key.T[:rotated], free @ key.T[rotated:]])
         found.append(np.linalg.svd(core, compute_uv=False))
     values = np.stack(found)
@@ -199,7 +199,7 @@ def _count(sizes: tuple[int, ...]) -> int:
     return int(np.clip(256 * (128 / sizes[0]) ** 2, 16, 256))
 
 
-def _gaussian_core(rng: np.random.Generator, rows: int, columns: int) -> Float[Array, "_ columns"]:
+def gaussian_core(rng: np.random.Generator, rows: int, columns: int) -> Float[Array, "_ columns"]:
     """A matrix with the law of the Gram of a Gaussian rows × columns."""
     return _triangular(rng, rows, columns) if rows >= columns else rng.standard_normal((rows, columns))
 

@@ -8,6 +8,7 @@ import numpy as np
 from iclab.spectra.changes import change
 from iclab.spectra.checkpoints import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.ledger import Ledger, contents
+from iclab.spectra.conserved import of_balance
 from iclab.spectra.dynamics import Shift, SpectralDynamics, Track
 from iclab.spectra.integrity import Finding, Integrity, Record, examine, record_of
 from iclab.spectra.layouts import Layout, Plan
@@ -16,7 +17,7 @@ from iclab.spectra.readings import Reading, Remembered, of_heads, of_matrix
 from iclab.spectra.recording import Recorder
 from iclab.spectra.survey import Place, Survey, survey
 from iclab.spectra.tensors import Tensor
-from iclab.spectra.wanted import LARGEST
+from iclab.spectra.wanted import BALANCE, LARGEST
 
 Progress = Callable[[int, int], None]
 """Is told how many parts of the work are done, and how many there are."""
@@ -183,8 +184,12 @@ class _Passes:
     def _readings(self, plan: Plan, place: Place, remembered: Remembered) -> Iterator[Reading]:
         wanted = self.survey.wanted
         if place in plan.layers:
-            yield from of_heads(plan.attention(*place), place[0], place[1], wanted, remembered)
-        for matrix in plan.matrices:
+            weights = plan.attention(*place)
+            if wanted.of_circuits:
+                yield from of_heads(weights, *place, wanted, remembered)
+            if wanted.any_of(BALANCE) and not remembered.learning:
+                yield from of_balance(weights, *place, wanted, remembered)
+        for matrix in plan.matrices if wanted.of_circuits else ():
             embedding = matrix.role in ("embed", "unembed")
             if (matrix.tower, matrix.layer) == place and not (embedding and self.survey.chosen):
                 yield of_matrix(matrix, wanted, remembered)

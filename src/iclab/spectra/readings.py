@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from iclab.spectra.balance import Balance
 from iclab.spectra.circuits import averaged_query_key, head_spectra, output_value, query_key
 from iclab.spectra.dynamics import Status
 from iclab.spectra.factors import Array, Product
@@ -51,11 +52,13 @@ class Reading:
     notes: tuple[str, ...] = ()
     rotated: int | None = None  # rows of a head that positions turn, of an averaged circuit
     unranked: bool = False
+    level: tuple[float, float] = (np.nan, np.nan)  # of what is no rank, overlap or distance, on random numbers
 
 
 @dataclass
 class Remembered:
-    """Of one layer: the matrices of the final checkpoint with their bases, and the bases of the previous one.
+    """Of one layer: the matrices of the final checkpoint with their bases, the bases of the previous one, and the
+    balance of the first.
 
     While `learning`, what is read becomes the final checkpoint.
     """
@@ -64,6 +67,7 @@ class Remembered:
     final: dict[Key, Basis] = field(default_factory=dict)
     previous: dict[Key, Basis] = field(default_factory=dict)
     references: dict[Key, Product | Array] = field(default_factory=dict)
+    first: Balance | None = None
 
 
 def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, Callable[[], Product]]:

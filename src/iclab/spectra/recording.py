@@ -10,7 +10,7 @@ from iclab.spectra.dynamics import Curve, Status, Track
 from iclab.spectra.factors import Array
 from iclab.spectra.ranks import participation_ratio
 from iclab.spectra.readings import Key, Reading, ranked
-from iclab.spectra.wanted import DISTANCES, OVERLAPS, RANKS, Wanted
+from iclab.spectra.wanted import BALANCE, DISTANCES, OVERLAPS, RANKS, Wanted
 
 SHOWN = 16  # singular values that are kept for a fan
 _FADED = 1e-3  # of its own largest norm, below which a matrix may be rounding noise
@@ -54,7 +54,7 @@ class Recorder:
 
 def _place(item: tuple[Key, "_Slot"]) -> tuple:
     key, slot = item
-    order = ("QK", "QK averaged", "OV")
+    order = ("QK", "QK averaged", "OV", "QK balance", "OV balance")
     rank = order.index(slot.last.role) if slot.last.role in order else len(order)
     return key.tower, key.layer is None, key.layer or 0, rank, key.head or 0, key.matrix
 
@@ -122,6 +122,8 @@ class _Slot:
             earlier = "no checkpoint before it, or " if name == "overlap_with_previous" else ""
             why = f"{earlier}fewer than {k} directions above rounding here or there"
             return Curve(values, *level, why, of_subspace=True)
+        if name in BALANCE:
+            return Curve(values, *last.level, "nothing has moved since the first checkpoint that is read")
         assert name in DISTANCES
         why = "full row rank, where it is zero whatever the matrix is; a zero reference; or another shape"
         return Curve(values, *_distance_level(last, name), why)

@@ -49,9 +49,9 @@ def survey(
 ) -> Survey:
     """What an observation would look at, and its cost, from names and shapes of the last readable checkpoint.
 
-    `measures` are names, or the groups ranks, overlaps and distances. `leading` is the number of directions whose
-    overlap is taken. `fold` takes the gain of the norm in front of attention into the circuits. Whole matrices of
-    more than `max_elements` are skipped. `every` keeps one checkpoint in so many, and the last.
+    `measures` are names, or the groups ranks, overlaps, distances and balance. `leading` is the number of directions
+    whose overlap is taken. `fold` takes the gain of the norm in front of attention into the circuits. Whole matrices
+    of more than `max_elements` are skipped. `every` keeps one checkpoint in so many, and the last.
 
     Raises ValueError for a layer, head or measure that is not there, for a family that is not known and for sizes
     that do not fit.
