@@ -3,7 +3,6 @@
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float
-from scipy.linalg import lapack
 
 from iclab.spectra.factors import Array
 
@@ -21,10 +20,12 @@ def leading_vectors(x: Float[Array, "n n"], k: int) -> tuple[Float[Array, "n"], 
     if n <= _SMALL or k * _SHARE > n:
         values, vectors = np.linalg.eigh(x)
         return values, vectors[:, n - k :]
-    reflectors, diagonal, beside, scales, _ = lapack.dsytrd(x, lower=1, lwork=64 * n)
+    to_tridiagonal, times_reflectors = scipy.linalg.get_lapack_funcs(("sytrd", "ormqr"), (x,))  # type: ignore[misc]
+    reflectors, diagonal, beside, scales, _ = to_tridiagonal(x, lower=1, lwork=64 * n)
     values = scipy.linalg.eigvalsh_tridiagonal(diagonal, beside, lapack_driver="sterf")
-    _, vectors = scipy.linalg.eigh_tridiagonal(
+    found = scipy.linalg.eigh_tridiagonal(
         diagonal, beside, select="i", select_range=(n - k, n - 1), lapack_driver="stemr"
     )
-    vectors[1:] = lapack.dormqr("L", "N", reflectors[1:, :-1], scales, vectors[1:], lwork=64 * k)[0]
-    return values, vectors
+    vectors = np.asarray(found[1])
+    vectors[1:] = times_reflectors("L", "N", reflectors[1:, :-1], scales, vectors[1:], lwork=64 * k)[0]
+    return np.asarray(values), vectors
