@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from iclab.cli import main
+from iclab.spectra import null
 from tests.test_observe import CONFIG, states
 from tests.test_untrusted import NASTY
 
@@ -308,6 +309,117 @@ sys.exit(main(["inspect", {str(folder)!r}, "--out", {str(tmp_path / "out")!r}]))
     assert done.returncode == 0, done.stderr
     table = results(tmp_path / "out")["table"]
     assert {row["status"] for row in table if row["measure"] != "overlap_with_previous"} == {"ok"}
+
+
+def adapters(folder: Path, count: int = 3, rank: int = 2) -> Path:
+    """Adapters of queries and of one other matrix; those of step 0 are untrained."""
+    rng = np.random.default_rng(0)
+    for index in range(count):
+        path = folder / f"checkpoint-{index}"
+        path.mkdir(parents=True)
+        given = {}
+        for module, out in (("self_attn.q_proj", 12), ("mlp.up_proj", 20)):
+            name = f"base_model.model.model.layers.0.{module}.lora_"
+            given[f"{name}A.weight"] = rng.standard_normal((rank, 12)).astype(np.float32)
+            given[f"{name}B.weight"] = (index * rng.standard_normal((out, rank))).astype(np.float32)
+        save_file(given, path / "adapter_model.safetensors")
+        (path / "adapter_config.json").write_text(json.dumps({"r": rank, "lora_alpha": 2 * rank}))
+    return folder
+
+
+def base_of(folder: Path) -> Path:
+    folder.mkdir()
+    save_file(states()[0], folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    return folder
+
+
+def test_adapters_are_read_on_their_base(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    below = base_of(tmp_path / "base")
+    assert inspect(adapters(tmp_path / "run"), "--base", below, "--out", tmp_path / "out") == 0
+    assert "2 adapters are read on their base" in capsys.readouterr().out
+    table = results(tmp_path / "out")["table"]
+    given = load_file(tmp_path / "run" / "checkpoint-2" / "adapter_model.safetensors")
+    part = {side: given[f"base_model.model.model.layers.0.self_attn.q_proj.lora_{side}.weight"] for side in "AB"}
+    weights = load_file(below / "model.safetensors")
+    query = weights["model.layers.0.self_attn.q_proj.weight"] + 2 * part["B"] @ part["A"]
+    key = weights["model.layers.0.self_attn.k_proj.weight"]
+    values = np.linalg.svd(query[:4].T.astype(float) @ key[:4], compute_uv=False)[:4]
+    read = {
+        (row["step"], row["layer"], row["head"], row["matrix"]): row["value"]
+        for row in table
+        if row["measure"] == "stable_rank"
+    }
+    assert read[2, 0, 0, "QK"] == pytest.approx(np.sum(values**2) / values[0] ** 2, rel=1e-5)  # formed in float32
+    plain = np.linalg.svd(weights["model.layers.1.mlp.up_proj.weight"].astype(float), compute_uv=False)
+    assert read[2, 1, None, "model.layers.1.mlp.up_proj.weight"] == pytest.approx(
+        np.sum(plain**2) / plain[0] ** 2, rel=1e-9
+    )
+
+
+def test_changes_alone_stand_beside_random_products_of_their_rank(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    words = ("--config", tmp_path / "config.json", "--out", tmp_path / "out")
+    assert inspect(adapters(tmp_path / "run"), *words) == 0
+    assert "2 of 2 adapters are zero (untrained B), 'model.layers.0.mlp.up_proj' the first (at step 0)" in (
+        capsys.readouterr().out
+    )
+    row = next(
+        row
+        for row in results(tmp_path / "out")["table"]
+        if (row["step"], row["measure"]) == (2, "effective_rank") and "up_proj" in row["matrix"]
+    )
+    assert row["null"] == pytest.approx(null.level((20, 2, 12), "effective_rank")[0])
+    assert row["value"] <= 2 + 1e-4  # rank two, and the rounding of float32
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ("run", "must be the one checkpoint that was adapted"),
+        ("run/checkpoint-1", "is an adapter itself"),
+        ("nowhere", "must exist"),
+    ],
+)
+def test_a_base_that_is_none_is_refused(
+    base: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    assert inspect(adapters(tmp_path / "run"), "--base", tmp_path / base, "--out", tmp_path / "out") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_base_without_adapters_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert inspect(run, "--base", base_of(tmp_path / "base"), "--out", tmp_path / "out") == 2
+    assert "this checkpoint has none" in capsys.readouterr().err
+
+
+def test_the_terminal_shows_the_measures_that_were_asked_for(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    assert inspect(run, "--measures", "stable_rank", "--out", tmp_path / "out") == 0
+    assert "stable_rank" in capsys.readouterr().out
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_called_missing_and_the_final_one_is_said(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    for step in (50, 90):
+        (run / f"step{step}" / "model.safetensors").write_bytes(b"")
+    assert inspect(run, "--out", tmp_path / "out") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "unread checkpoints" in said
+    assert "missing steps" not in said
+    assert "the final one that others are compared with is step 80" in said
+
+
+def test_names_of_another_family_are_said_to_be_none_of_its_attention(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_head": 3, "n_embd": 12}))
+    inspect(run, "--config", tmp_path / "config.json", "--out", tmp_path / "out")
+    assert "no tensor has a name of the attention of a gpt2 model" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_pipe_that_closes_early_is_no_error(run: Path, tmp_path: Path) -> None:

@@ -100,6 +100,24 @@ def test_subspace_measures_do_not_see_the_scale_of_what_is_compared(scale: float
     assert_allclose(spectrum(extreme).values, scale**2 * spectrum(Product(one.T, two)).values, rtol=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1e-290, 1e-200, 1e200, 1e300])
+def test_distances_hold_at_the_ends_of_the_range_of_numbers(scale: float) -> None:
+    a, b = scale * np.round(1000 * normal(0, 3, 8)), scale * np.round(1000 * normal(1, 3, 8))
+    at = [measures.subspace_distance(x, y) for x, y in ((a, b), (a / scale, b / scale))]
+    assert_allclose(at[0], at[1], rtol=1e-12)
+    assert_allclose(*(measures.procrustes_distance(x, y) for x, y in ((a, b), (a / scale, b / scale))), rtol=1e-12)
+
+
+MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
+
+
+@pytest.mark.parametrize("x", [MASKED, MASKED[0], [[1, 2], [3]], ["a", "b"], [None, 1.0]], ids=str)
+def test_what_is_no_array_of_numbers_is_refused_by_every_measure(x) -> None:
+    for measure in (measures.stable_rank, measures.singular_values, lambda x: measures.procrustes_distance(x, x)):
+        with pytest.raises(ValueError, match="must"):
+            measure(x)
+
+
 @given(seeds)
 def test_ranks_do_not_see_rotations_and_transposition(seed: int) -> None:
     turned = rotation(seed, 7) @ MATRIX @ rotation(seed + 1, 12)

@@ -14,6 +14,7 @@ from iclab.inspection.page import page
 from iclab.inspection.summary import print_summary
 from iclab.numerics import require
 from iclab.spectra import checkpoints, layouts
+from iclab.spectra.checkpoints import Contents
 from iclab.spectra.checkpoints.ledger import Ledger
 from iclab.spectra.checkpoints.paths import json_file
 from iclab.spectra.dynamics import SpectralDynamics
@@ -55,10 +56,29 @@ def inspect(asked: Inspect) -> int:
 def _surveyed(path: Path, asked: Inspect) -> Survey:
     series = checkpoints.read(path, every=asked.every, allow_partial=asked.allow_partial)
     largest = LARGEST if asked.max_elements is None else asked.max_elements
+    base, layout = _base(asked), _layout(asked)
+    if layout is None and base is not None and "model_type" in base.config:
+        layout = layouts.from_config(base.config)
     return survey(
-        series, _layout(asked), layers=asked.layers or None, heads=asked.heads or None, measures=asked.measures,
+        series, layout, layers=asked.layers or None, heads=asked.heads or None, measures=asked.measures,
         leading=asked.leading, fold=asked.fold, max_elements=largest,
+        base=None if base is None else base.tensors,
     )  # fmt: skip
+
+
+def _base(asked: Inspect) -> Contents | None:
+    """The model below adapters. Raises ValueError unless its path holds one checkpoint, and no adapter itself."""
+    if asked.base is None:
+        return None
+    found = checkpoints.read(asked.base)
+    require(
+        len(found) == 1,
+        f"--base must be the one checkpoint that was adapted; {quoted(str(asked.base))} holds {len(found)}. Give "
+        "the path of that checkpoint.",
+    )
+    opened = found[0].open()
+    require(opened.adapter is None, f"--base must be a whole model; {quoted(str(asked.base))} is an adapter itself.")
+    return opened
 
 
 def _layout(asked: Inspect) -> Layout | None:

@@ -25,10 +25,11 @@ class Inspect:
     path: tyro.conf.Positional[Path]  # folder of checkpoints, or one file
     config: Path | None = None  # config.json of the model; default: the one beside the weights
     map: Path | None = None  # TOML file that gives the tensors of a model of one's own their roles
+    base: Path | None = None  # model that LoRA adapters in PATH change, one checkpoint; default: the changes alone
     every: int = 1  # one checkpoint in so many, and the last
     layers: tuple[int, ...] = ()  # layers to look at; default: all, and the embeddings
     heads: tuple[int, ...] = ()  # query heads to look at; default: all
-    measures: tuple[str, ...] = ("ranks", "overlaps")  # names, or the groups ranks, overlaps, distances
+    measures: tuple[str, ...] = ("ranks", "overlaps")  # names, or the groups ranks, overlaps, distances, balance
     leading: int = 4  # directions whose overlap is taken
     against: Path | None = None  # a second run, measured alike
     force: bool = False  # compare runs on steps though their samples per step differ

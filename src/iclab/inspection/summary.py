@@ -13,7 +13,7 @@ from iclab.spectra.names import terminal
 from iclab.terminal import print_table
 
 _SHOWN = 20  # lines of a list in the terminal; files have all of it
-_HEADLINES = ("effective_rank", "stable_rank", "overlap_with_final", "distance_to_final")
+_HEADLINES = ("effective_rank", "overlap_with_final", "distance_to_final", "imbalance_since_first")
 
 
 def print_summary(runs: Runs, joined: Joined | None) -> None:
@@ -46,11 +46,11 @@ def _measures(dynamics: SpectralDynamics) -> None:
     groups: dict[tuple, list[Track]] = defaultdict(list)
     for track in dynamics.tracks:
         groups[track.tower, track.layer, track.role].append(track)
-    lines = []
+    lines, shown = [], [name for name in dynamics.measures if name in _HEADLINES] or dynamics.measures
     for (tower, layer, role), tracks in groups.items():
-        for measure in dynamics.measures:
+        for measure in shown:
             curves = [track.curves[measure] for track in tracks if measure in track.curves]
-            if measure in _HEADLINES[:1] + _HEADLINES[2:] and curves:
+            if curves:
                 place = "" if layer is None else f"{tower}.{layer}" if tower else str(layer)
                 lines.append((place, role, str(len(curves)), measure, *_levels(curves)))
     header = ("layer", "matrix", "of", "measure", "first", "last", "random")

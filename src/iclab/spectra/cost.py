@@ -9,11 +9,13 @@ import numpy as np
 from iclab.spectra.layouts import Plan
 from iclab.spectra.readings import SLICES
 from iclab.spectra.tensors import Tensor
-from iclab.spectra.wanted import Wanted
+from iclab.spectra.wanted import BALANCE, DISTANCES, OVERLAPS, Wanted
 
 ROOM = 2**26  # bytes beside four times the largest tensor
-_HASHED = 4e8  # bytes a second that are hashed and squared, about
-_CALL = 4e-4  # seconds of a circuit beside its arithmetic
+_HASHED = 2.5e8  # bytes a second that are hashed and squared, about
+_CALL = 6e-4  # seconds of a circuit or matrix beside its arithmetic
+_LEVELS = 0.15  # seconds in which the random levels of one shape are drawn
+_VALUES, _VECTORS, _ROTATION = 12, 6, 110  # operations over the cube of a size: values, few vectors, a Procrustes fit
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,17 @@ def cost(
     circuits = sum(place in plan.layers for place in places) * heads * (3 if rotated else 2)
     chosen = [one for one in plan.matrices if (one.tower, one.layer) in places and _size(one.shape) <= wanted.largest]
     width = _width(plan)
-    passes = 3 if wanted.of_subspaces else 1
-    work = circuits * (4 * width * dim**2 + 12 * dim**3)
-    work += sum(2 * max(one.shape) * min(one.shape) ** 2 + 12 * min(one.shape) ** 3 for one in chosen)
-    each = passes * work / _speed() + nbytes / _HASHED + (circuits + len(chosen)) * passes * _CALL
+    overlaps, distances = (wanted.any_of(group) for group in (OVERLAPS, DISTANCES))
+    passes = 1 + 2 * overlaps + 3 * distances + wanted.any_of(BALANCE)  # over the factors of a circuit
+    cube = _VALUES + _VECTORS * overlaps + _ROTATION * distances
+    work = circuits * (4 * passes * width * dim**2 + (cube + _VALUES * (passes - 1)) * dim**3)
+    work += sum(2 * max(one.shape) * min(one.shape) ** 2 + cube * min(one.shape) ** 3 for one in chosen)
+    calls = (circuits * passes + len(chosen) * (1 + overlaps + distances)) * _CALL
+    each = work / _speed() + nbytes / _HASHED + calls
+    shapes = len({one.shape for one in chosen}) + 3 * (circuits > 0)
     return Cost(
         checkpoints, len(places), circuits, len(chosen), checkpoints * nbytes * (2 if wanted.of_subspaces else 1),
-        _memory(every, chosen, wanted), checkpoints * each,
+        _memory(every, chosen, wanted), (checkpoints + wanted.of_subspaces) * each + _LEVELS * shapes,
     )  # fmt: skip
 
 

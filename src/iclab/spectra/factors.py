@@ -78,9 +78,24 @@ def precision(dtype: DTypeLike) -> float:
     return float(found.eps)
 
 
+def numbers(name: str, x: object) -> Array:
+    """x as an array in its own precision.
+
+    Raises ValueError for masked entries, which an array would forget, and for what NumPy makes no array of.
+    """
+    require(not np.ma.is_masked(x), f"{name} must not have masked entries; fill them or leave them out.")
+    try:
+        return np.asarray(x)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"{name} must be an array of numbers; got {type(x).__name__} ({error}). Of a PyTorch tensor take "
+            ".detach(), and of one in bfloat16 .float()."
+        ) from None
+
+
 def matrix(name: str, x: Shaped[Array, "m n"]) -> Shaped[Array, "m n"]:
     """x as a non-empty matrix of floats in its own precision. Raises ValueError, which calls it `name`, otherwise."""
-    array = np.asarray(x)
+    array = numbers(name, x)
     require(array.ndim == 2 and array.size > 0, f"{name} must be a non-empty matrix; got shape {array.shape}.")
     if array.dtype in (np.int64, np.uint64):
         array = array.astype(np.float64)  # whole numbers written by hand; packed codes are narrower
@@ -90,7 +105,9 @@ def matrix(name: str, x: Shaped[Array, "m n"]) -> Shaped[Array, "m n"]:
 
 def float64(x: Shaped[Array, "*n"]) -> Float[Array, "*n"]:
     """x in float64. Raises ValueError with the number and the place of entries that are not finite."""
-    array = np.asarray(x, dtype=np.float64)
+    array = numbers("x", x)
+    require(array.dtype.kind in "biufV", f"x must hold real numbers; got {array.dtype}.")
+    array = array.astype(np.float64, copy=False)
     require_finite(array)
     return array
 

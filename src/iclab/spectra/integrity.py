@@ -61,8 +61,8 @@ def record_of(checkpoint: Checkpoint, contents: Mapping[str, Content]) -> Record
     return Record(checkpoint.step, checkpoint.label, contents, checkpoint.missing, checkpoint.noted)
 
 
-def examine(records: Sequence[Record]) -> Integrity:
-    """What the contents of a series, in the order given, say of it."""
+def examine(records: Sequence[Record], unread: Sequence[int] = ()) -> Integrity:
+    """What the contents of a series, in the order given, say of it; those `unread` are not missing."""
     distinct = list({record.digest: record for record in records}.values())
     findings = [
         *_order(records),
@@ -72,7 +72,7 @@ def examine(records: Sequence[Record]) -> Integrity:
         *_shapes(records),
         *_numbers(records),
         *_shards(records),
-        *_gaps(records),
+        *_gaps([*(record.step for record in records), *unread]),
         *_outliers(distinct),
         *_tied(records),
     ]
@@ -222,8 +222,8 @@ def _shards(records: Sequence[Record]) -> Iterable[Finding]:
             yield Finding("missing shards", "error", f"step {record.step} lacks {names}", (record.step,))
 
 
-def _gaps(records: Sequence[Record]) -> Iterable[Finding]:
-    absent = missing_steps([record.step for record in records])
+def _gaps(steps: Sequence[int]) -> Iterable[Finding]:
+    absent = missing_steps(steps)
     if absent:
         shown = ", ".join(map(str, absent[:20])) + (f" and {len(absent) - 20} more" if len(absent) > 20 else "")
         text = f"steps {shown} would be expected from the others and are not there"

@@ -37,6 +37,7 @@ def level(shape: Shape, measure: Measure) -> tuple[float, float]:
     sizes = tuple(sorted(_sizes(shape)))  # the law does not depend on their order
     if isinstance(measure, str):
         return _named_level(sizes, measure)
+    require(callable(measure), f"measure must be a name or a function; got {measure!r}.")
     found = np.array([measure(values) for values in _draws(sizes)], dtype=float)
     return float(np.mean(found)), float(np.std(found, ddof=1))
 
@@ -157,6 +158,7 @@ def _summary(draws: Float[Array, "draw value"], measure: str) -> tuple[float, fl
 
 
 def _sizes(shape: Shape) -> tuple[int, ...]:
+    require(isinstance(shape, tuple | list), f"shape must be (m, n) or (m, r, n); got {shape!r}.")
     sizes = tuple(whole_number("every size of shape", size) for size in shape)
     require(len(sizes) in (2, 3), f"shape must be (m, n) or (m, r, n); got {shape!r}.")
     return sizes
@@ -184,8 +186,8 @@ def _averaged_draws(sizes: tuple[int, ...], rotated: int) -> Float[Array, "draw 
     for _ in range(_count((min(sizes),))):
         pair = np.repeat(np.sqrt(0.5 * rng.chisquare(2 * many, rotated // 2)), 2)
         rest = inner - rotated
-        free = _gaussian_core(rng, many, rest)
-        key = _gaussian_core(rng, columns, inner)
+        free = gaussian_core(rng, many, rest)
+        key = gaussian_core(rng, columns, inner)
         core = np.concatenate([pair[:, None] * key.T[:rotated], free @ key.T[rotated:]])
         found.append(np.linalg.svd(core, compute_uv=False))
     values = np.stack(found)
@@ -197,7 +199,7 @@ def _count(sizes: tuple[int, ...]) -> int:
     return int(np.clip(256 * (128 / sizes[0]) ** 2, 16, 256))
 
 
-def _gaussian_core(rng: np.random.Generator, rows: int, columns: int) -> Float[Array, "_ columns"]:
+def gaussian_core(rng: np.random.Generator, rows: int, columns: int) -> Float[Array, "_ columns"]:
     """A matrix with the law of the Gram of a Gaussian rows × columns."""
     return _triangular(rng, rows, columns) if rows >= columns else rng.standard_normal((rows, columns))
 

@@ -8,6 +8,7 @@ import numpy as np
 from iclab.spectra.changes import change
 from iclab.spectra.checkpoints import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.ledger import Ledger, contents
+from iclab.spectra.conserved import of_balance
 from iclab.spectra.dynamics import Shift, SpectralDynamics, Track
 from iclab.spectra.integrity import Finding, Integrity, Record, examine, record_of
 from iclab.spectra.layouts import Layout, Plan
@@ -16,10 +17,11 @@ from iclab.spectra.readings import Reading, Remembered, of_heads, of_matrix
 from iclab.spectra.recording import Recorder
 from iclab.spectra.survey import Place, Survey, survey
 from iclab.spectra.tensors import Tensor
-from iclab.spectra.wanted import LARGEST
+from iclab.spectra.wanted import BALANCE, LARGEST
 
 Progress = Callable[[int, int], None]
 """Is told how many parts of the work are done, and how many there are."""
+_STEPS = 8  # that a note lists
 _HEADERS = 20_000  # tensors whose headers are kept from the first pass, about a kilobyte each
 
 
@@ -87,7 +89,7 @@ class _Passes:
         self.records: list[Record] = []
         self.unread: list[Finding] = []
         self.skipped = list(survey.series.skipped)
-        self.notes: list[str] = []
+        self.notes: dict[str, list[int]] = {}  # and the steps of which they were said
         self.plans: dict[tuple, Plan] = {}  # one for each form that checkpoints have
         self.forms: dict[int, tuple] = {}  # of each checkpoint that could be read
         self.headers: dict[int, Contents] = {}
@@ -104,7 +106,8 @@ class _Passes:
             return
         self.records.append(record_of(checkpoint, known))
         self.skipped += plan.skipped
-        self.notes += [*plan.notes, *(f"{quoted(a)} and {quoted(b)} are one matrix" for a, b in plan.aliases)]
+        for note in (*plan.notes, *(f"{quoted(a)} and {quoted(b)} are one matrix" for a, b in plan.aliases)):
+            self.notes.setdefault(note, []).append(checkpoint.step)
         form = _form(plan)
         self.forms[index] = next((one for one in self.plans if one == form), form)
         self.plans.setdefault(form, plan)
@@ -140,17 +143,28 @@ class _Passes:
 
     def outcome(self) -> SpectralDynamics:
         """What was seen."""
-        found = examine(self.records)
+        found = examine(self.records, [finding.steps[0] for finding in self.unread])
         integrity = Integrity((*self.unread, *found.findings))
         steps = np.array(self.survey.series.steps)
         tracks = self.recorder.tracks()
         shifts, tested, said = _shifts(steps, tracks)
         return SpectralDynamics(
             steps, tuple(one.label for one in self.survey.series), tracks, integrity,
-            tuple(dict.fromkeys(self.skipped)), tuple(dict.fromkeys([*self.notes, *said])), shifts, tested,
+            tuple(dict.fromkeys(self.skipped)), (*self._notes(), *said), shifts, tested,
             family=self.survey.family, leading=self.survey.wanted.leading,
             samples_per_step=self.survey.samples_per_step,
         )  # fmt: skip
+
+    def _notes(self) -> Iterator[str]:
+        """What there is to say, with the steps where it does not hold of all that could be read."""
+        for note, steps in self.notes.items():
+            shown = ", ".join(map(str, steps[:_STEPS])) + (
+                f" and {len(steps) - _STEPS} more" if steps[_STEPS:] else ""
+            )
+            yield note if len(steps) >= len(self.records) else f"{note} (at step {shown})"
+        last = self.records[-1].step if self.records else None
+        if self.survey.wanted.of_subspaces and self.forms and len(self.survey.series) - 1 not in self.forms:
+            yield f"the last checkpoint cannot be read: the final one that others are compared with is step {last}"
 
     def _bound(self, index: int, place: Place) -> Plan:
         """The plan of one layer of a checkpoint, opened anew, by the plan of another one of its form."""
@@ -170,8 +184,12 @@ class _Passes:
     def _readings(self, plan: Plan, place: Place, remembered: Remembered) -> Iterator[Reading]:
         wanted = self.survey.wanted
         if place in plan.layers:
-            yield from of_heads(plan.attention(*place), place[0], place[1], wanted, remembered)
-        for matrix in plan.matrices:
+            weights = plan.attention(*place)
+            if wanted.of_circuits:
+                yield from of_heads(weights, *place, wanted, remembered)
+            if wanted.any_of(BALANCE) and not remembered.learning:
+                yield from of_balance(weights, *place, wanted, remembered)
+        for matrix in plan.matrices if wanted.of_circuits else ():
             embedding = matrix.role in ("embed", "unembed")
             if (matrix.tower, matrix.layer) == place and not (embedding and self.survey.chosen):
                 yield of_matrix(matrix, wanted, remembered)

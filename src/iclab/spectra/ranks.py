@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import positive, require, whole_number
-from iclab.spectra.factors import Array, Matrix, Product, float64
+from iclab.spectra.factors import Array, Matrix, Product, float64, numbers
 from iclab.spectra.spectrum import Spectrum, spectrum
 
 Ranked = Matrix | Spectrum | Shaped[Array, "value"]
@@ -25,7 +25,7 @@ def singular_values(x: Ranked) -> Float[Array, "value"]:
     if isinstance(x, Spectrum):
         require(x.route != "randomized", "x must hold all singular values; got leading ones. Use `stable_rank`.")
         return x.values
-    if isinstance(x, Product) or np.ndim(x) != 1:
+    if isinstance(x, Product) or numbers("x", x).ndim != 1:
         return spectrum(x).values
     values = float64(x)
     least = float(np.min(values, initial=np.inf))

@@ -1,7 +1,7 @@
 """What is read off one layer of one checkpoint: its circuits head by head, and its whole matrices."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from iclab.spectra.balance import Balance
 from iclab.spectra.circuits import averaged_query_key, head_spectra, output_value, query_key
 from iclab.spectra.dynamics import Status
 from iclab.spectra.factors import Array, Product
@@ -36,7 +37,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """One matrix at one checkpoint."""
+    """One matrix at one checkpoint; while `unranked`, its ranks are still to be read off all its `leading` values."""
 
     key: Key
     role: str
@@ -50,11 +51,14 @@ class Reading:
     reason: str = ""
     notes: tuple[str, ...] = ()
     rotated: int | None = None  # rows of a head that positions turn, of an averaged circuit
+    unranked: bool = False
+    level: tuple[float, float] = (np.nan, np.nan)  # of what is no rank, overlap or distance, on random numbers
 
 
 @dataclass
 class Remembered:
-    """Of one layer: the matrices of the final checkpoint with their bases, and the bases of the previous one.
+    """Of one layer: the matrices of the final checkpoint with their bases, the bases of the previous one, and the
+    balance of the first.
 
     While `learning`, what is read becomes the final checkpoint.
     """
@@ -63,6 +67,7 @@ class Remembered:
     final: dict[Key, Basis] = field(default_factory=dict)
     previous: dict[Key, Basis] = field(default_factory=dict)
     references: dict[Key, Product | Array] = field(default_factory=dict)
+    first: Balance | None = None
 
 
 def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, Callable[[], Product]]:
@@ -75,14 +80,8 @@ def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, C
 
 def of_heads(
     weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
-) -> list[Reading]:
-    """The circuits of the wanted heads. A head whose numbers are not finite is said to be so and stops nothing."""
-    return _ranked(list(_of_heads(weights, tower, layer, wanted, remembered)), wanted)
-
-
-def _of_heads(
-    weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
 ) -> Iterator[Reading]:
+    """The circuits of the wanted heads, unranked. One with numbers that are not finite is said to be so."""
     heads = range(len(weights.query)) if wanted.heads is None else [h for h in wanted.heads if h < len(weights.query)]
     known = _together(weights, wanted) if wanted.heads is None else {}
     for head in heads:
@@ -102,7 +101,7 @@ def _of_heads(
 
 
 def of_matrix(matrix: Matrix, wanted: Wanted, remembered: Remembered) -> Reading:
-    """A whole matrix, unless it is larger than wanted; of one whose Gram is too large the leading values alone."""
+    """A whole matrix, unranked, unless it is larger than wanted; of one with too large a Gram the leading values."""
     layer = None if matrix.role in ("embed", "unembed") else matrix.layer
     key = Key(matrix.tower, layer, None, matrix.name)
     rows, columns = matrix.shape
@@ -114,10 +113,25 @@ def of_matrix(matrix: Matrix, wanted: Wanted, remembered: Remembered) -> Reading
         array = matrix.array()
         if _sketched(matrix, wanted):
             return _sketch(key, matrix.role, array, wanted)
-        return _matrix_reading(key, matrix.role, array, wanted, remembered)
+        return _matrix_reading(key, matrix.role, array, matrix.sizes, wanted, remembered)
     except (ValueError, np.linalg.LinAlgError) as error:
         remembered.previous.pop(key, None)
         return failed(key, matrix.role, error, matrix.shape)
+
+
+def ranked(readings: Iterable[Reading], wanted: Wanted) -> list[Reading]:
+    """The readings with their ranks: those of all spectra of one length at once, which costs a fraction."""
+    found = list(readings)
+    alike: dict[int, list[int]] = defaultdict(list)
+    for place, reading in enumerate(found):
+        if reading.unranked:
+            alike[len(reading.leading)].append(place)
+    for places in alike.values() if wanted.any_of(RANKS) else ():
+        table = rank_measures(np.stack([found[place].leading for place in places]))
+        for row, place in enumerate(places):
+            ranks = {name: float(values[row]) for name, values in table.items() if name in wanted.measures}
+            found[place] = replace(found[place], measures=ranks | dict(found[place].measures), unranked=False)
+    return found
 
 
 def failed(key: Key, role: str, error: Exception, shape: tuple[int, ...]) -> Reading:
@@ -159,25 +173,13 @@ def _reading(
     stored = "/".join(dict.fromkeys(str(np.dtype(one)) for one in x.stored or (x.left.dtype, x.right.dtype)))
     return Reading(
         key, role, shape, stored, measures, whole.values, whole.frobenius, width,
-        *_fared(whole.frobenius), notes=x.notes, rotated=rotated,
+        *_fared(whole.frobenius), notes=x.notes, rotated=rotated, unranked=True,
     )  # fmt: skip
 
 
-def _ranked(readings: list[Reading], wanted: Wanted) -> list[Reading]:
-    """Readings of the heads of one layer with their ranks, all of one length at once."""
-    alike: dict[int, list[int]] = defaultdict(list)
-    for place, reading in enumerate(readings):
-        alike[len(reading.leading)].append(place)
-    alike.pop(0, None)
-    for places in alike.values():
-        table = rank_measures(np.stack([readings[place].leading for place in places]))
-        for row, place in enumerate(places):
-            ranks = {name: float(values[row]) for name, values in table.items() if name in wanted.measures}
-            readings[place] = replace(readings[place], measures=ranks | dict(readings[place].measures))
-    return readings
-
-
-def _matrix_reading(key: Key, role: str, array: Array, wanted: Wanted, remembered: Remembered) -> Reading:
+def _matrix_reading(
+    key: Key, role: str, array: Array, shape: tuple[int, ...], wanted: Wanted, remembered: Remembered
+) -> Reading:
     width, compared = np.nan, {}
     if wanted.of_subspaces:
         now = basis(array, k=wanted.leading)
@@ -186,11 +188,9 @@ def _matrix_reading(key: Key, role: str, array: Array, wanted: Wanted, remembere
     else:
         whole = spectrum(array)
         values, norm = whole.values, whole.frobenius
-    rank = None
     if "numerical_rank" in wanted.measures:
-        rank = numerical_rank(values, shape=array.shape, stored=array.dtype)
-    measures = _ranks(values, rank, wanted) | compared
-    return Reading(key, role, array.shape, str(array.dtype), measures, values, norm, width, *_fared(norm))
+        compared["numerical_rank"] = float(numerical_rank(values, shape=array.shape, stored=array.dtype))
+    return Reading(key, role, shape, str(array.dtype), compared, values, norm, width, *_fared(norm), unranked=True)
 
 
 def _sketched(matrix: Matrix, wanted: Wanted) -> bool:
@@ -213,13 +213,6 @@ def _sketch(key: Key, role: str, array: Array, wanted: Wanted) -> Reading:
 
 def _fared(norm: float) -> tuple[Status, str]:
     return ("degenerate", "zero matrix") if norm == 0 else ("ok", "")
-
-
-def _ranks(values: Float[Array, "value"], rank: int | None, wanted: Wanted) -> dict[str, float]:
-    if not wanted.any_of(RANKS):
-        return {}
-    found = {name: float(value) for name, value in rank_measures(values).items() if name in wanted.measures}
-    return found if rank is None else {**found, "numerical_rank": float(rank)}
 
 
 def _compared(

@@ -9,11 +9,12 @@ from iclab.spectra import null
 from iclab.spectra.dynamics import Curve, Status, Track
 from iclab.spectra.factors import Array
 from iclab.spectra.ranks import participation_ratio
-from iclab.spectra.readings import Key, Reading
-from iclab.spectra.wanted import DISTANCES, OVERLAPS, RANKS, Wanted
+from iclab.spectra.readings import Key, Reading, ranked
+from iclab.spectra.wanted import BALANCE, DISTANCES, OVERLAPS, RANKS, Wanted
 
 SHOWN = 16  # singular values that are kept for a fan
 _FADED = 1e-3  # of its own largest norm, below which a matrix may be rounding noise
+_TOGETHER = 2**15  # singular values that wait for their ranks
 _EMPTY = Reading(Key("", None, None, ""), "")
 
 
@@ -25,15 +26,27 @@ class Recorder:
     wanted: Wanted
     unread: dict[int, str] = field(default_factory=dict)  # checkpoints that could not be read, and why
     _slots: dict[Key, "_Slot"] = field(default_factory=dict)
+    _waiting: list[tuple[int, Reading]] = field(default_factory=list)
+    _held: int = 0  # numbers of the readings that wait for their ranks
 
     def add(self, index: int, reading: Reading) -> None:
-        """Note what a matrix reads at a checkpoint."""
-        if reading.key not in self._slots:
-            self._slots[reading.key] = _Slot(self.count)
-        self._slots[reading.key].add(index, reading)
+        """Note what a matrix reads at a checkpoint; its ranks are found together with those of others."""
+        self._waiting.append((index, reading))
+        self._held += len(reading.leading)
+        if self._held > _TOGETHER:
+            self._settle()
+
+    def _settle(self) -> None:
+        readings = ranked((reading for _, reading in self._waiting), self.wanted)
+        for (index, _), reading in zip(self._waiting, readings, strict=True):
+            if reading.key not in self._slots:
+                self._slots[reading.key] = _Slot(self.count)
+            self._slots[reading.key].add(index, reading)
+        self._waiting, self._held = [], 0
 
     def tracks(self) -> tuple[Track, ...]:
         """All tracks, each number beside its level on random numbers."""
+        self._settle()
         return tuple(
             slot.track(key, self.wanted, self.unread) for key, slot in sorted(self._slots.items(), key=_place)
         )
@@ -41,7 +54,7 @@ class Recorder:
 
 def _place(item: tuple[Key, "_Slot"]) -> tuple:
     key, slot = item
-    order = ("QK", "QK averaged", "OV")
+    order = ("QK", "QK averaged", "OV", "QK balance", "OV balance")
     rank = order.index(slot.last.role) if slot.last.role in order else len(order)
     return key.tower, key.layer is None, key.layer or 0, rank, key.head or 0, key.matrix
 
@@ -109,6 +122,8 @@ class _Slot:
             earlier = "no checkpoint before it, or " if name == "overlap_with_previous" else ""
             why = f"{earlier}fewer than {k} directions above rounding here or there"
             return Curve(values, *level, why, of_subspace=True)
+        if name in BALANCE:
+            return Curve(values, *last.level, "nothing has moved since the first checkpoint that is read")
         assert name in DISTANCES
         why = "full row rank, where it is zero whatever the matrix is; a zero reference; or another shape"
         return Curve(values, *_distance_level(last, name), why)

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from numpy.typing import DTypeLike
 
-from iclab.spectra.factors import Array, Matrix, Product, float64, gram, matrix, precision
+from iclab.spectra.factors import Array, Matrix, Product, float64, gram, matrix, numbers, precision
 from iclab.spectra.ranks import Ranked, relative, singular_values
 from iclab.spectra.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum
 
@@ -27,7 +27,7 @@ def numerical_rank(x: Ranked, *, shape: tuple[int, int] | None = None, stored: D
         left, right = gram(x.left), gram(x.right.T, origin=x.right)
         return product_rank(product_spectrum(left, right, lambda: x), x, left, right)
     floor = 0.0
-    if not isinstance(x, Spectrum) and np.ndim(x) != 1:
+    if not isinstance(x, Spectrum) and numbers("x", x).ndim != 1:
         array = matrix("x", x)
         shape, stored, x = array.shape, array.dtype if stored is None else stored, spectrum(array)
         floor = x.floor

@@ -12,7 +12,7 @@ from iclab.spectra.dynamics import Row
 from iclab.spectra.factors import slices
 from iclab.spectra.layouts import Plan
 from iclab.spectra.names import csv_cell
-from iclab.spectra.readings import RANKS, Key, Reading, Remembered, Wanted, of_heads, of_matrix
+from iclab.spectra.readings import RANKS, Key, Reading, Remembered, Wanted, of_heads, of_matrix, ranked
 
 OVERLAP = "overlap_with_previous"
 LARGEST = 2**22  # numbers of a matrix outside attention that is decomposed
@@ -30,7 +30,9 @@ def snapshot(plan: Plan, step: int, asked: Wanted, remembered: Remembered) -> li
     matrices are left empty: `null.level` gives them, for they stay the same through training.
     """
     first = not remembered.previous
-    return [row for reading in _readings(plan, asked, remembered) for row in _rows(step, reading, first)]
+    return [
+        row for reading in ranked(_readings(plan, asked, remembered), asked) for row in _rows(step, reading, first)
+    ]
 
 
 def failure(step: int, reason: str) -> list[Row]:

@@ -15,7 +15,8 @@ import scipy.linalg
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import increasing_grid, require, whole_number
-from iclab.spectra.factors import Array, Matrix, Product, float64, gram, matrix, triangle
+from iclab.spectra.eigen import leading_vectors
+from iclab.spectra.factors import Array, Matrix, Product, float64, gram, matrix, numbers, triangle
 from iclab.spectra.ranks import gap
 from iclab.spectra.rounding import numerical_rank, reaches_rank
 
@@ -140,12 +141,13 @@ def subspace_distance(a: Matrix, reference: Matrix, *, side: Side = "right", ran
         f"a must have a rank below {row.shape[1]}, the size of its {side} space; got {kept}. The distance would be "
         "zero whatever a is: take a head instead of a sum of heads, the other side, or fewer directions with rank=.",
     )
-    size = float(np.linalg.norm(target))
-    if size == 0 or kept > have:
+    largest = float(np.max(np.abs(target)))
+    if largest == 0 or kept > have:
         return np.nan
     if kept == 0:
         return 1.0
-    target = target / size
+    target = target / largest  # squares of large or tiny entries would leave the range of numbers
+    target = target / np.linalg.norm(target)
     vectors = _decomposed(_core(row), kept)[1]
     return float(np.linalg.norm(target - (target @ vectors) @ vectors.T))
 
@@ -161,10 +163,11 @@ def procrustes_distance(a: Matrix, reference: Matrix, *, side: Side = "right") -
     """
     _require_same_space(a, reference, side)
     rows, target = _core(_sided("a", a, side)), _core(_sided("reference", reference, side))
-    size = float(np.linalg.norm(target))
-    if size == 0:
+    largest = float(np.max(np.abs(target)))
+    if largest == 0:
         return np.nan
-    rows, target = rows / size, target / size
+    size = float(np.linalg.norm(target / largest))
+    rows, target = rows / largest / size, target / largest / size
     height = max(len(rows), len(target))
     rows, target = (np.pad(part, ((0, height - len(part)), (0, 0))) for part in (rows, target))
     left, _, right = scipy.linalg.svd(target @ rows.T, full_matrices=False)
@@ -180,7 +183,7 @@ def _sided(name: str, x: Matrix, side: Side) -> Matrix:
 def _require_same_space(a: Matrix, b: Matrix, side: Side) -> None:
     require(side in ("left", "right"), f"side must be 'left' or 'right'; got {side!r}.")
     axis = 1 if side == "right" else 0
-    sizes = [(x if isinstance(x, Product) else np.asarray(x)).shape for x in (a, b)]
+    sizes = [(x if isinstance(x, Product) else numbers(name, x)).shape for name, x in (("a", a), ("b", b))]
     require(
         len(sizes[0]) == len(sizes[1]) == 2 and sizes[0][axis] == sizes[1][axis],
         f"both matrices must have the same size on the {side} side; got shapes {sizes[0]} and {sizes[1]}.",
@@ -210,10 +213,10 @@ def _triangle_of(left: Shaped[Array, "m r"]) -> Float[Array, "_ r"]:
 def _decomposed(rows: Float[Array, "r n"], k: int) -> tuple[Float[Array, "value"], Float[Array, "n k"]]:
     """All singular values of a matrix of r <= n rows, and its k leading right vectors in columns."""
     small, scale = gram(rows.T, origin=rows)
-    squares, turn = np.linalg.eigh(small)
+    squares, turn = leading_vectors(small, k)
     values = np.sqrt(np.maximum(squares[::-1], 0.0))
     if values[k - 1] > _STEEP * values[0] and values[-1] > _STEEP**2 * values[0]:
-        vectors = turn[:, ::-1][:, :k].T @ rows / (scale * values[:k, None])
+        vectors = turn[:, ::-1].T @ rows / (scale * values[:k, None])
         return scale * values, vectors.T
     if len(rows) < rows.shape[1]:
         turn, small = np.linalg.qr(rows.T)

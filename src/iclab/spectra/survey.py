@@ -49,9 +49,9 @@ def survey(
 ) -> Survey:
     """What an observation would look at, and its cost, from names and shapes of the last readable checkpoint.
 
-    `measures` are names, or the groups ranks, overlaps and distances. `leading` is the number of directions whose
-    overlap is taken. `fold` takes the gain of the norm in front of attention into the circuits. Whole matrices of
-    more than `max_elements` are skipped. `every` keeps one checkpoint in so many, and the last.
+    `measures` are names, or the groups ranks, overlaps, distances and balance. `leading` is the number of directions
+    whose overlap is taken. `fold` takes the gain of the norm in front of attention into the circuits. Whole matrices
+    of more than `max_elements` are skipped. `every` keeps one checkpoint in so many, and the last.
 
     Raises ValueError for a layer, head or measure that is not there, for a family that is not known and for sizes
     that do not fit.
@@ -62,14 +62,13 @@ def survey(
     thinned = replace(series, checkpoints=kept)
     opened = _last_open(kept)
     plan = planned(opened, layout, base=base)
-    wanted = Wanted(
-        expanded(tuple(measures)), leading, None if heads is None else tuple(heads), fold, max_elements,
-        promised(opened.tensors.values()),
-    )  # fmt: skip
+    tensors = _read(opened, plan, base or {})
+    chosen = None if heads is None else tuple(dict.fromkeys(heads))
+    wanted = Wanted(expanded(tuple(measures)), leading, chosen, fold, max_elements, promised(tensors))
     places = _places(plan, layers)
     _check_heads(plan, wanted)
     _check_fold(plan, wanted, places)
-    expected = cost(plan, opened.tensors.values(), wanted, len(kept), places)
+    expected = cost(plan, tensors, wanted, len(kept), places)
     return Survey(
         thinned, layout, base, wanted, places, expected, plan.layout.family, _samples(opened),
         layers is not None,
@@ -87,6 +86,13 @@ def _last_open(checkpoints: Sequence[Checkpoint]) -> Contents:
     raise complaint or ValueError("series must not be empty.")
 
 
+def _read(opened: Contents, plan: Plan, base: Mapping[str, Tensor]) -> list[Tensor]:
+    """All tensors that are read for one checkpoint, those that adapters change with what they change to."""
+    matches = [match.tensor for layer in plan.layers.values() for match in layer]
+    made = {one.name: one for one in (*matches, *(matrix.tensor for matrix in plan.matrices))}
+    return [*opened.tensors.values(), *({**base, **made} if opened.adapter is not None else {}).values()]
+
+
 def _places(plan: Plan, layers: Sequence[int] | None) -> tuple[Place, ...]:
     """Tower and layer of everything that is wanted, in order."""
     every = sorted(set(plan.layers) | {(one.tower, one.layer) for one in plan.matrices})
@@ -98,6 +104,8 @@ def _places(plan: Plan, layers: Sequence[int] | None) -> tuple[Place, ...]:
 
 def _check_heads(plan: Plan, wanted: Wanted) -> None:
     count = plan.layout.geometry.heads
+    for head in wanted.heads or ():
+        whole_number("heads", head, least=-1)
     wrong = [head for head in wanted.heads or () if not 0 <= head < count]
     require(not wrong, f"heads must be from 0 to {count - 1}; got {', '.join(map(str, wrong))}.")
 

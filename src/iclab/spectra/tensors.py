@@ -38,6 +38,7 @@ class Tensor:
     dtype: np.dtype
     load: Callable[[], np.ndarray] = field(repr=False, compare=False)
     storage: Hashable = None
+    inner: int | None = None  # size between two factors whose product it is
 
     def array(self) -> np.ndarray:
         """The numbers. Each call reads or maps anew, so that memory is free once the array is."""

@@ -12,7 +12,8 @@ RANKS = (
 )  # fmt: skip
 OVERLAPS = ("overlap_with_final", "overlap_with_previous")
 DISTANCES = ("distance_to_final", "procrustes_to_final")
-GROUPS = {"ranks": RANKS, "overlaps": OVERLAPS, "distances": DISTANCES}
+BALANCE = ("imbalance_since_first",)
+GROUPS = {"ranks": RANKS, "overlaps": OVERLAPS, "distances": DISTANCES, "balance": BALANCE}
 LARGEST = 8192**2 - 1  # elements of a whole matrix that is measured unless more is asked for
 
 
@@ -43,7 +44,12 @@ class Wanted:
     @property
     def of_subspaces(self) -> bool:
         """Whether matrices of different checkpoints are compared."""
-        return any(name in OVERLAPS + DISTANCES for name in self.measures)
+        return any(name in OVERLAPS + DISTANCES + BALANCE for name in self.measures)
+
+    @property
+    def of_circuits(self) -> bool:
+        """Whether anything but balance is wanted."""
+        return any(name not in BALANCE for name in self.measures)
 
     def any_of(self, names: tuple[str, ...]) -> bool:
         """Whether one of these measures is wanted."""

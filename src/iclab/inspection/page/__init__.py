@@ -121,6 +121,8 @@ def _section(
             draw = partial(charts.maps, group, axis, name=f"{label}-maps")
             caption = "Medians over heads; grey where nothing is defined." if group.of_heads else ""
             maps += room.take(f"{_told(group)}, layer by step", caption, draw)
+        if not any(np.isfinite(group.leading(track)).any() for track in group.tracks):
+            continue
         draw = partial(charts.fans, group, axis, name=f"{label}-fans")
         fans += room.take(f"{_told(group)}, singular values", _fans_caption(group), draw)
     return Section(

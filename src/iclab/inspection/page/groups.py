@@ -12,7 +12,13 @@ from iclab.spectra.dynamics import SpectralDynamics, Track
 
 _FIRST = ("QK", "OV", "QK averaged")
 _POINTS = 400  # checkpoints that a line is drawn through
-WORDS = {"QK": "query-key circuits", "OV": "output-value circuits", "QK averaged": "query-key circuits over offsets"}
+WORDS = {
+    "QK": "query-key circuits",
+    "OV": "output-value circuits",
+    "QK averaged": "query-key circuits over offsets",
+    "QK balance": "balance of queries and keys, by key head",
+    "OV balance": "balance of values and outputs, by key head",
+}
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def adapted(
     `adapter` is adapter_config.json. Tensors without adapters pass through. Whether a weight is stored
     [out, in] is what the layout says: configs leave fan_in_fan_out false where their library corrects it.
     Raises ValueError for DoRA, whose change is no product of its factors, for several adapters at once, and
-    for factors that do not fit each other or their base, naming them.
+    for factors that do not fit each other or their base, naming them, and for a base without adapters.
     """
     plain, wrappers = unwrapped(tensors)
     dora = next((name for name in tensors if "lora_magnitude_vector" in name), None)
@@ -49,6 +49,10 @@ def adapted(
         f"got {quoted(dora) if dora else 'use_dora in adapter_config.json'}. Merge it into the base and read that.",
     )
     factors = _factors(tensors, plain)
+    require(
+        bool(factors) or base is None,
+        "a base is for adapters (lora_A, lora_B); this checkpoint has none. Leave the base out.",
+    )
     if not factors:
         return Adapted(tensors)
     require(
@@ -64,7 +68,8 @@ def adapted(
         if not (np.any(pair["A"].array()) and np.any(pair["B"].array())):
             zero.append(path)
         changed[tensor.name] = tensor
-    notes = [f"{len(factors)} adapters are read {'on their base' if below else 'alone: the changes they make'}"]
+    alone = "alone: the changes they make, and circuits of changes are not those of the model, for which give a base"
+    notes = [f"{len(factors)} adapters are read {'on their base' if below else alone}"]
     if wrappers:
         notes.append(f"names are read without {', '.join(wrappers)}")
     if zero:
@@ -176,7 +181,8 @@ def _changed(
         f"the adapter of {quoted(path)} must have the shape of its base; got {shape} and "
         f"{base.shape if base else ()}. Is it the base that was adapted?",
     )
-    return Tensor(name, shape, np.dtype(np.float32), _product(pair, _scale(path, adapter, rank), transposed, base))
+    load = _product(pair, _scale(path, adapter, rank), transposed, base)
+    return Tensor(name, shape, np.dtype(np.float32), load, inner=rank if base is None else None)
 
 
 def _product(

@@ -30,6 +30,7 @@ def from_config(config: Config) -> Layout:
 
     Raises ValueError for a family that is not known: nothing is guessed from shapes.
     """
+    require(isinstance(config, Mapping), f"config must be a mapping, as in config.json; got {type(config).__name__}.")
     nested = config.get("text_config")
     if isinstance(nested, Mapping):
         inner = {**nested, "model_type": nested.get("model_type", config.get("model_type"))}

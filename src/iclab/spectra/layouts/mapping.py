@@ -9,6 +9,7 @@ from iclab.numerics import require
 from iclab.spectra.layouts.families import Layout
 from iclab.spectra.layouts.forms import stated
 from iclab.spectra.layouts.rules import PARTS, Rule
+from iclab.spectra.names import quoted
 
 _SIZES = ("heads", "kv_heads", "head_dim", "rotary", "norm_gain", "tensor")
 _ENTRIES = ("match", "role", "order", "output_axis", "shards")
@@ -55,6 +56,7 @@ def _rule(entry: Mapping[str, Any]) -> Rule:
 
 
 def _toml(path: Path) -> dict[str, Any]:
+    require(path.is_file(), f"a mapping must be a table or a TOML file; got {quoted(str(path))}.")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -43,6 +43,13 @@ class Matrix:
         axis = self.output_axis - (self.expert is not None)
         return two[axis] // self.block[1], two[1 - axis]
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Output and input size, with the inner size between where the matrix is a product of that few."""
+        out, into = self.shape
+        inner = self.tensor.inner
+        return self.shape if inner is None or inner >= min(out, into) else (out, inner, into)
+
     def array(self) -> np.ndarray:
         """The numbers, a view of the stored array."""
         whole = self.tensor.array()
@@ -143,6 +150,8 @@ def plan(tensors: Mapping[str, Tensor], layout: Layout, *, known: Mapping[str, C
     matrices, aliases = _tied(matrices, layout, known or {})
     if wrappers:
         notes = [f"names are read without {', '.join(wrappers)}", *notes]
+    if readable and not any(match.rule.role in ATTENTION for match in found) and layout.family != "mapped":
+        notes.append(f"no tensor has a name of the attention of a {layout.family} model: is it of that family?")
     notes = [*layout.caveats, *notes]
     return Plan(layout, layers, tuple(matrices), tuple(skipped), head_dim, tuple(notes), aliases)
 
