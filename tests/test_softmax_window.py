@@ -88,6 +88,20 @@ def test_one_example_gets_the_whole_share_at_any_scale() -> None:
     assert_allclose(found, 2 / 4 + 0.6, rtol=1e-10)  # E |x − x_q|² /d and two noises
 
 
+@pytest.mark.parametrize("scale", [0.3, 5.0, 40.0])
+def test_two_examples_on_the_usual_sphere_are_a_plain_integral_over_two_cosines(scale: float) -> None:
+    # in three dimensions cosines are uniform; shares of two examples are a logistic curve
+    point, weight = np.polynomial.legendre.leggauss(400)
+    t, u = np.meshgrid(point, point)
+    both = np.outer(weight, weight) / 4
+    a = 1 / (1 + np.exp(scale * (u - t)))
+    share = np.sum(both * (a**2 + (1 - a) ** 2))
+    along = np.sum(both * (a * (1 - t) + (1 - a) * (1 - u)) ** 2)
+    across = np.sum(both * (a**2 * (1 - t**2) + (1 - a) ** 2 * (1 - u**2)))
+    found = window.affine_loss(scale, dimension=3, context_length=2, slope_variance=1.0, noise=0.1)
+    assert_allclose(found, (along + across) / 3 + 0.1 * (1 + share), rtol=1e-11)
+
+
 def test_a_window_wider_than_the_sphere_averages_over_everything() -> None:
     found = window.affine_loss(1e-5, **FIVE, slope_variance=1.0, noise=0.3)
     assert_allclose(found, (1 + 1 / 50) / 5 + 0.3 * (1 + 1 / 50), rtol=1e-5)  # first order in the scale

@@ -122,7 +122,7 @@ def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length:
 
 
 def best_scale(*, dimension: int, context_length: int, slope_variance: float, noise: float) -> float:
-    """Scale of least loss for affine functions, to five digits. Cost: some eight slopes, 5 ms.
+    """Scale of least loss for affine functions, to five digits. Cost: some seven slopes, 2 to 6 ms.
 
     It depends on dimension, length and slope_variance/noise alone. In much noise it is n·slope_variance/(d·noise).
 
@@ -151,7 +151,7 @@ def best_scale(*, dimension: int, context_length: int, slope_variance: float, no
 
 
 def best_kernel_scale(kernel: Kernel, *, dimension: int, context_length: int, noise: float) -> float:
-    """Scale of least loss for random functions of a covariance, to four digits. Cost: some eight slopes.
+    """Scale of least loss for random functions of a covariance, to four digits. Cost: some seven slopes, 10 ms.
 
     Raises ValueError as best_scale and kernel_loss, and for a best scale below a millionth.
 
