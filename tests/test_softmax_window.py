@@ -377,5 +377,13 @@ def test_a_search_that_ends_on_its_bound_is_an_error() -> None:
         window.best_scale(dimension=2, context_length=10_000, slope_variance=1.0, noise=0.0)
 
 
+def test_a_search_that_ends_where_the_quadrature_does_is_an_error() -> None:
+    # affine functions on the circle: 465 by their own formula, which leaves far angles out; kernels need all
+    law = {"dimension": 2, "context_length": 150, "noise": 0.0}
+    assert_allclose(window.best_scale(**law, slope_variance=1.0), 465.14, rtol=1e-5)
+    with pytest.raises(ValueError, match="the best scale must be at most 350, or beyond in contexts that are long"):
+        window.best_kernel_scale(lambda cosine: cosine / 2, **law)
+
+
 def test_without_noise_the_law_has_no_bound() -> None:
     assert window.scale_law(3, 10, 1.0, 0.0) == np.inf

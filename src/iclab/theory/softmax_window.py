@@ -142,7 +142,7 @@ def best_scale(*, dimension: int, context_length: int, slope_variance: float, no
     def slope(log: float) -> float:
         window = float(np.exp(log))
         end = farthest(window, length, size)
-        at = angles(size, _nodes(window, size, end), end)
+        at = angles(size, _nodes(window, size, end, "the best scale"), end)
         here, tilt = shares_and_slopes(window, length, at)
         bias = tilt.single @ at.gap + (here.pair @ at.gap) @ (tilt.pair @ at.gap)
         return float(2 * variance / size * bias + ripple * tilt.single.sum())
@@ -164,7 +164,7 @@ def best_kernel_scale(kernel: Kernel, *, dimension: int, context_length: int, no
 
     def slope(log: float) -> float:
         window = float(np.exp(log))
-        law = spectrum(kernel, size, 2 * _nodes(window, size, np.pi))
+        law = spectrum(kernel, size, 2 * _nodes(window, size, np.pi, "the best scale"))
         here, tilt = shares_and_slopes(window, length, law.at)
         bias = 2 * float(tilt.single @ law.gap) + 2 * pair_gaps(law, here.pair, tilt.pair)
         return bias + ripple * float(tilt.single.sum())
@@ -189,12 +189,12 @@ def _affine_at(window: float, length: int, at: Angles) -> tuple[float, float]:
     return 2 * found.single @ at.gap + np.sum((found.pair @ at.gap) ** 2), found.single.sum()
 
 
-def _nodes(window: float, dimension: int, end: float) -> int:
+def _nodes(window: float, dimension: int, end: float, what: str = "scale") -> int:
     """Nodes to start from. Raises ValueError where they are too many to be doubled."""
     nodes = enough_nodes(min(window, 1e6), dimension, end)
     require(
         2 * nodes <= MOST_NODES,
-        f"scale must be at most 350, or beyond in contexts that are long for it; got {window:g}, which takes too "
+        f"{what} must be at most 350, or beyond in contexts that are long for it; got {window:g}, which takes too "
         "many nodes. Use a smaller scale, a longer context or more noise.",
     )
     return nodes
@@ -214,7 +214,7 @@ def _least(slope: Callable[[float], float], guess: float) -> float:
         )
         if known(there) * down >= 0:
             return float(np.exp(brentq(known, here, there, xtol=SHARP)))
-        here, step = there, 2 * step
+        here, step = there, min(2 * step, 0.8)
 
 
 def _first_guess(dimension: int, length: int, slope_variance: float, noise: float) -> float:
