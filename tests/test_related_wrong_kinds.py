@@ -12,6 +12,7 @@ from iclab.theory.population import moments_from
 
 INPUTS = np.diag([2.0, 1.0, 0.5])
 LAW, TESTED = moments_from(INPUTS, 9), rank_limited.contexts(INPUTS, 9)
+EVEN = np.array([0.5])
 FIVE = {"dimension": 5, "context_length": 50}
 GOOD = {**FIVE, "slope_variance": 1.0, "noise": 0.1}
 MIXING = (np.ones((4, 2)), np.ones((4, 2)))
@@ -48,10 +49,10 @@ CALLS = [  # a call that answers, one of its arguments, what it must not be
         [0.5],
         [*NO_NUMBERS, [], 0.5, [-0.1], [2]],
     ),
-    (lambda noise: rank_limited.parity_strengths([0.5], 5, noise=noise), 0.1, NEGATIVE),
-    (lambda heads: rank_limited.parity_loss([0.5], 5, heads=heads), 1, [*NO_LENGTH, 2]),
+    (lambda noise: rank_limited.parity_strengths(EVEN, 5, noise=noise), 0.1, NEGATIVE),
+    (lambda heads: rank_limited.parity_loss(EVEN, 5, heads=heads), 1, [*NO_LENGTH, 2]),
     (
-        lambda flip: rank_limited.parity_test_loss([0.5], 5, test_length=5, heads=1, flip=flip),
+        lambda flip: rank_limited.parity_test_loss(EVEN, 5, test_length=5, heads=1, flip=flip),
         0.1,
         [*NO_NUMBERS, 1.1, np.inf],
     ),

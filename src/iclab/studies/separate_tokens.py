@@ -158,11 +158,11 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
     ]
     loss = np.array([losses.query for losses in found])
     leak = run(LEAK, case.leak_steps, len(NETWORKS))
-    levels = theory(case)["levels"].loss
+    mixing, size = theories.token_mixing, case.dimension
+    unmasked = mixing.best_loss(*mixing.attention_mixing(case.pairs, masked=False), dimension=size)
+    matched = mixing.matched_loss(case.pairs, dimension=size)
     return {
-        "trained": Trained(
-            loss, -np.diff(loss), float(loss[3] / levels[3]), float(loss[1] / levels[1]), float(loss[0])
-        ),
+        "trained": Trained(loss, -np.diff(loss), float(loss[3] / matched), float(loss[1] / unmasked), float(loss[0])),
         "leak": Leak(leak.training, leak.query),
     }
 

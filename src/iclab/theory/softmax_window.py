@@ -8,6 +8,7 @@ with f a random function without preferred directions. Losses hold the noise of 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -213,7 +214,8 @@ def _least(slope: Callable[[float], float], guess: float) -> float:
             "range. Change noise, slope or length.",
         )
         if known(there) * down >= 0:
-            return float(np.exp(brentq(known, here, there, xtol=SHARP)))
+            root: Any = brentq(known, here, there, xtol=SHARP)
+            return float(np.exp(root))
         here, step = there, min(2 * step, 0.8)
 
 

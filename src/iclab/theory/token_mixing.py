@@ -138,7 +138,7 @@ def _sizes(
         a.ndim == 2 and a.shape == b.shape,
         f"x_mixing and y_mixing must be of one shape, (tokens, pairs); got {a.shape} and {b.shape}.",
     )
-    largest = max(np.max(abs(part), initial=0.0) for part in (a, b))
+    largest = max(float(np.max(abs(part), initial=0.0)) for part in (a, b))
     require(largest <= MOST, f"x_mixing and y_mixing must be at most {MOST:g}; got {largest:g}.")
     size, ripple = whole_number("dimension", dimension), _noise(noise)
     joint = a.T @ b
