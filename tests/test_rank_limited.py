@@ -232,7 +232,10 @@ def test_without_signal_the_best_step_is_none() -> None:
             lambda: rank_limited.relabelled_contexts(INPUTS, 9, context_task=np.ones(3), target_task=np.ones(8)),
             "context_task must be 8 finite numbers",
         ),
-        (lambda: rank_limited.parity_loss([0.7, 0.7], 5, heads=1), "probabilities must be >= 0 and sum to 1"),
+        (
+            lambda: rank_limited.parity_loss([0.7, 0.7], 5, heads=1),
+            "probabilities must be a list of numbers >= 0 that sum to 1",
+        ),
         (lambda: rank_limited.parity_loss([0.7, 0.3], 5, heads=3), "heads must be at most the 2 parities; got 3"),
         (lambda: rank_limited.parity_strengths([1.0], 5, noise=-1.0), "noise must be finite and >= 0; got -1.0"),
         (

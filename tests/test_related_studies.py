@@ -22,6 +22,26 @@ def test_padded_factors_hold_their_rank_before_and_after_descent() -> None:
     assert_array_equal(np.linalg.matrix_rank(gamma, tol=1e-12), [1, 3])
 
 
+def test_training_that_diverges_is_said() -> None:
+    case = rank_robustness.Case()
+    start = low_rank.factors(8, (1, 3), scale=0.05, key=key_of(0))
+    with pytest.raises(ArithmeticError, match=r"diverged at rate 1e\+03\. Use a smaller rate"):
+        low_rank.one_pass(case.problem, start, rate=1e3, steps=60, batch=8, key=key_of(1))
+    basis = np.eye(6)
+    law = patterns.Patterns(3 * basis[:4], basis[4:], np.array([(0, 1)]))
+    with pytest.raises(ArithmeticError, match="diverged"):
+        patterns.train(
+            patterns.start(6, 4, key=key_of(0)),
+            law,
+            relevant=0.5,
+            length=4,
+            batch=4,
+            steps=8,
+            rate=1e200,
+            key=key_of(1),
+        )
+
+
 def test_layers_that_answer_nothing_lose_the_target_and_its_noise() -> None:
     problem = rank_robustness.Case().problem
     found = low_rank.frozen_losses(
@@ -113,6 +133,8 @@ def test_a_bound_is_judged_by_the_worst_entry() -> None:
         ("low-rank-tasks", {"seen": (6,)}, "seen must be below dimension = 6"),
         ("low-rank-tasks", {"noise": 0.0}, "noise must be finite and > 0"),
         ("separate-tokens", {"steps": (500,)}, "steps must be 4, one for each network"),
+        ("separate-tokens", {"starts": 0}, "starts must be a whole number >= 1; got 0"),
+        ("separate-tokens", {"unmasked_rate": 0.0}, "unmasked_rate must be finite and > 0; got 0.0"),
         ("separate-tokens", {"leak_steps": 50}, "steps must outlast the 100 of the warming up"),
         ("pattern-selection", {"relevant": 0.0}, r"relevant and fractions must be in \(0, 1\]; got 0.0"),
         ("pattern-selection", {"fractions": (1.2, 0.4, 0.2, 0.1)}, r"relevant and fractions must be in \(0, 1\]"),

@@ -149,7 +149,7 @@ def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
 
 def checked_covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "D D"]:
     """The matrix, made exactly symmetric. Raises ValueError, with its name, unless it is a covariance."""
-    array = np.asarray(matrix, dtype=float)
+    array = _in_float64(name, matrix)
     require(
         array.ndim == 2 and array.shape[0] == array.shape[1] > 0,
         f"{name} must be a square matrix; got shape {array.shape}. For a spectrum write numpy.diag(spectrum).",

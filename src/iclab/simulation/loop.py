@@ -126,6 +126,15 @@ def _step_numbers(steps: Iterable[int]) -> Int[Array, "time"]:
     return numbers
 
 
+def not_diverged(weights: Array, rate: float) -> Array:
+    """The trained weights. Raises ArithmeticError unless they are finite."""
+    if not np.all(np.isfinite(weights)):
+        raise ArithmeticError(
+            f"trained weights are not finite: gradient descent diverged at rate {rate:.3g}. Use a smaller rate."
+        )
+    return weights
+
+
 def _require_finite(loss: Array, recorded: Array, rate: float) -> None:
     lost = ~np.isfinite(loss).reshape(-1, len(recorded)).all(axis=0)
     if lost.any():

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from iclab.numerics import positive, whole_number
 from iclab.problem import Regression
 from iclab.simulation.contexts import Law, fresh, law
+from iclab.simulation.loop import not_diverged
 from iclab.simulation.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -36,18 +37,12 @@ def factors(dimension: int, ranks: tuple[int, ...], *, scale: float, key: "PRNGK
 def descend(statistics: Statistics, start: Factors, *, rate: float, steps: int) -> Float[Array, "layer D D"]:
     """Γ after gradient descent of the factors on half the loss that the statistics of contexts define.
 
-    Raises ValueError for a rate that is not positive and fewer than one step.
+    Raises ValueError for a rate that is not positive and fewer than one step, ArithmeticError if it diverges.
     """
     positive("rate", rate)
     with jax.enable_x64(True):
-        return np.asarray(
-            _descend(
-                (statistics.cross, statistics.left, statistics.right),
-                start,
-                float(rate),
-                whole_number("steps", steps),
-            )
-        )
+        parts = (statistics.cross, statistics.left, statistics.right)
+        return not_diverged(np.asarray(_descend(parts, start, float(rate), whole_number("steps", steps))), rate)
 
 
 def one_pass(
@@ -55,7 +50,8 @@ def one_pass(
 ) -> Float[Array, "layer D D"]:
     """Γ after one-pass SGD of the factors on fresh contexts, the same for all layers; the rate falls as a cosine.
 
-    Raises ValueError for a rate that is not positive, and fewer than one step or context.
+    Raises ValueError for a rate that is not positive, and fewer than one step or context; ArithmeticError if it
+    diverges.
     """
     positive("rate", rate)
     with jax.enable_x64(True):
@@ -63,7 +59,7 @@ def one_pass(
             law(problem), start, key, float(rate), whole_number("steps", steps), whole_number("batch", batch),
             max(problem.context_lengths),
         )  # fmt: skip
-        return np.asarray(trained)
+        return not_diverged(np.asarray(trained), rate)
 
 
 def frozen_losses(

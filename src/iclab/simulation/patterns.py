@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab.numerics import positive, require, whole_number
+from iclab.simulation.loop import not_diverged
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -70,14 +71,15 @@ def train(
 ) -> Weights:
     """Weights after one-pass SGD on the hinge loss; a fraction `relevant` of the examples matter.
 
-    Raises ValueError for fractions outside (0, 1] and sizes and rates that are not positive.
+    Raises ValueError for fractions outside (0, 1] and sizes and rates that are not positive; ArithmeticError if it
+    diverges.
     """
     _require(relevant, length)
     positive("rate", rate)
     whole_number("batch", batch)
     with jax.enable_x64(True):
         trained = _train(length, batch, whole_number("steps", steps), weights, patterns, relevant, rate, key)
-        return Weights(*map(np.asarray, trained))
+        return Weights(*(not_diverged(np.asarray(part), rate) for part in trained))
 
 
 def tested(

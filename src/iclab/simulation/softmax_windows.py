@@ -10,6 +10,7 @@ import optax
 from jaxtyping import Float
 
 from iclab.numerics import positive, require, whole_number
+from iclab.simulation.loop import not_diverged
 from iclab.simulation.one_pass import normals
 
 if TYPE_CHECKING:
@@ -46,14 +47,16 @@ def trained(
     "projected": aᵀx with a standard normal in the first `seen` directions. Labels of a context carry noise; that of
     the target, which no weights can lower, is left out: it would only blur the gradient.
 
-    Raises ValueError for other classes, and for sizes and rates that are not positive.
+    Raises ValueError for other classes, and for sizes and rates that are not positive; ArithmeticError if training
+    diverges.
     """
     _require(shape)
     whole_number("steps", runs.steps)
     positive("initial", runs.initial)
     positive("rate", runs.rate)
     with jax.enable_x64(True):
-        return np.asarray(_trained(shape, runs.steps, runs.initial, runs.rate, np.asarray(noises, dtype=float), key))
+        found = _trained(shape, runs.steps, runs.initial, runs.rate, np.asarray(noises, dtype=float), key)
+        return not_diverged(np.asarray(found), runs.rate)
 
 
 def drawn_errors(

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import positive, require, whole_number
+from iclab.simulation.loop import not_diverged
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -59,7 +60,8 @@ def trained_losses(
 
     Inputs N(0, I), tasks N(0, I/d), no label noise. The rate of Adam warms up and falls as a cosine.
 
-    Raises ValueError for impossible networks and sizes, and for steps that do not outlast the warming up.
+    Raises ValueError for impossible networks and sizes, and for steps that do not outlast the warming up;
+    ArithmeticError if training diverges.
     """
     require(network.layers in (1, 2), f"layers must be 1 or 2; got {network.layers!r}.")
     require(
@@ -70,8 +72,10 @@ def trained_losses(
         whole_number(name, value)
     whole_number("steps", steps, least=WARM_UP + 1)
     with jax.enable_x64(True):
-        query, training = _losses(network, sizes, steps, whole_number("tested", tested), jnp.float32(rate), key)
-        return Losses(float(query), float(training))
+        found = _losses(
+            network, sizes, steps, whole_number("tested", tested), jnp.float32(positive("rate", rate)), key
+        )
+        return Losses(*map(float, not_diverged(np.array(found), rate)))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))

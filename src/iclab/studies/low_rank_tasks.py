@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Bounded, Limit
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import checked_lengths
 from iclab.study import Study
@@ -50,7 +50,7 @@ class Case:
         whole_number("dimension", self.dimension, least=2)
         whole_number("context_length", self.context_length, least=2)
         positive("noise", self.noise)
-        seen = checked_lengths(self.seen, "seen")
+        seen = whole_numbers("seen", self.seen)
         require(max(seen) < self.dimension, f"seen must be below dimension = {self.dimension}; got {seen}.")
         require(len(set(seen)) == len(seen), f"seen must differ; got {seen}.")
         object.__setattr__(self, "seen", seen)

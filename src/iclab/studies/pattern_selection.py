@@ -237,7 +237,7 @@ STUDY = Study(
     question=str(__doc__),
     version=1,
     quick=Case(),
-    full=replace(Case(), steps=900, contexts=200_000),
+    full=replace(Case(), contexts=200_000),
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -259,6 +259,6 @@ STUDY = Study(
         Bounded("simulation/pruning/tenth_small", "The smallest tenth of the neurons is of no use.", bound=0.02),
         Bounded("simulation/pruning/tenth_large", "The largest tenth is.", bound=0.08, at_most=False),
     ),
-    seeds=1,
+    seeds=3,
     size=(11.0, 3.6),
 )

@@ -6,7 +6,8 @@ tell pairs help much; and without a mask a layer trained on all answers copies t
 input. *Derived here*: the exact loss of the two-layer mechanism for any mixing of tokens, with its consequences at
 finite length, docs/derivations/token_mixing: without mask and positions (d + 1)/(d + 2) at any length, with a mask
 gains that are logarithmic, with positions the value of matched tokens. *Simulated*: networks trained by Adam; a
-trained first layer also preconditions, so that a network can go below the value of matched tokens.
+trained first layer also preconditions, so that a network can go below the value of matched tokens. One
+start in ten or so still rests on a plateau at the end: of two layers the better of two starts is shown.
 """
 
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
+    from iclab.simulation.token_networks import Losses
+
 Array = np.ndarray
 ROWS = ("one layer", "two layers", "two, mask", "two, mask, positions")
 NETWORKS = ((1, True, False, "all"), (2, False, False, "query"), (2, True, False, "all"), (2, True, True, "all"))
@@ -42,18 +45,21 @@ class Case:
     pairs: int = 10  # D, labelled examples before the query
     width: int = 24  # p, of the network
     batch: int = 128  # contexts of a step
-    steps: tuple[int, ...] = (484, 900, 1200, 1146)  # steps of each of the four networks
-    leak_steps: int = 300  # steps of the network that can copy labels
+    steps: tuple[int, ...] = (484, 800, 800, 1100)  # steps of each of the four networks
+    leak_steps: int = 600  # steps of the network that can copy labels
     rate: float = 0.005  # largest rate of Adam
-    tested: int = 80  # batches of the test
+    unmasked_rate: float = 0.01  # the same for two layers without mask, which rest longer on plateaus
+    starts: int = 2  # of each network of two layers; the one that trains better is kept
+    tested: int = 200  # batches of the test
 
     def __post_init__(self) -> None:
         steps = whole_numbers("steps", self.steps)
         require(len(steps) == len(ROWS), f"steps must be {len(ROWS)}, one for each network; got {steps}.")
         require(min(*steps, self.leak_steps) > 100, f"steps must outlast the 100 of the warming up; got {steps}.")
         object.__setattr__(self, "steps", steps)
-        positive("rate", self.rate)
-        for name in ("dimension", "pairs", "width", "batch", "leak_steps", "tested"):
+        for name in ("rate", "unmasked_rate"):
+            positive(name, getattr(self, name))
+        for name in ("dimension", "pairs", "width", "batch", "leak_steps", "starts", "tested"):
             whole_number(name, getattr(self, name))
 
 
@@ -83,6 +89,7 @@ class Trained:
     loss: Float[Array, "network"] = quantity("L", "network", unit="label²", words="mean squared error on queries")
     gap: Float[Array, "step"] = quantity("ΔL", "step", unit="label²", words="gain over the network before")
     from_matched: float = quantity("L/L_m", words="loss of the last network over that of matched tokens")
+    from_unmasked: float = quantity("L₂/L_u", words="loss of the network without mask over that of its mechanism")
     first: float = quantity("L₁", unit="label²", words="loss of one layer")
 
 
@@ -129,23 +136,34 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
 
     sizes = Sizes(case.dimension, case.pairs, case.width, case.batch)
 
-    def run(network: tuple[int, bool, bool, str], steps: int, number: int) -> tuple[float, float]:
-        return trained_losses(
-            Network(*network),
-            sizes,
-            steps=steps,
-            rate=case.rate,
-            tested=case.tested,
-            key=jax.random.fold_in(key, number),
-        )
+    def run(network: tuple[int, bool, bool, str], steps: int, number: int, starts: int = 1) -> "Losses":
+        _, masked, positions, _ = network
+        rate = case.rate if masked or positions else case.unmasked_rate
+        tries = [
+            trained_losses(
+                Network(*network),
+                sizes,
+                steps=steps,
+                rate=rate,
+                tested=case.tested,
+                key=jax.random.fold_in(jax.random.fold_in(key, number), start),
+            )
+            for start in range(starts)
+        ]
+        return min(tries, key=lambda losses: losses.training)
 
-    found = [run(network, steps, i) for i, (network, steps) in enumerate(zip(NETWORKS, case.steps, strict=True))]
-    loss = np.array([query for query, _ in found])
-    query, training = run(LEAK, case.leak_steps, len(NETWORKS))
-    matched = theories.token_mixing.matched_loss(case.pairs, dimension=case.dimension)
+    starts = [1 if network[0] == 1 else case.starts for network in NETWORKS]
+    found = [
+        run(network, steps, i, starts[i]) for i, (network, steps) in enumerate(zip(NETWORKS, case.steps, strict=True))
+    ]
+    loss = np.array([losses.query for losses in found])
+    leak = run(LEAK, case.leak_steps, len(NETWORKS))
+    mixing, size = theories.token_mixing, case.dimension
+    unmasked = mixing.best_loss(*mixing.attention_mixing(case.pairs, masked=False), dimension=size)
+    matched = mixing.matched_loss(case.pairs, dimension=size)
     return {
-        "trained": Trained(loss, -np.diff(loss), float(loss[-1] / matched), float(loss[0])),
-        "leak": Leak(training, query),
+        "trained": Trained(loss, -np.diff(loss), float(loss[3] / matched), float(loss[1] / unmasked), float(loss[0])),
+        "leak": Leak(leak.training, leak.query),
     }
 
 
@@ -178,9 +196,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
 STUDY = Study(
     name="separate-tokens",
     question=str(__doc__),
-    version=1,
+    version=2,
     quick=Case(),
-    full=replace(Case(), pairs=16, width=32, steps=(600, 1000, 2000, 4000), leak_steps=600),
+    full=replace(Case(), pairs=16, width=32, steps=(600, 1500, 2000, 4000), leak_steps=1000),
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -193,6 +211,12 @@ STUDY = Study(
             at_most=False,
         ),
         Bounded(
+            "simulation/trained/from_unmasked",
+            "Without mask and positions the loss stays above (d + 1)/(d + 2), the least of its mechanism.",
+            bound=1.0,
+            at_most=False,
+        ),
+        Bounded(
             "simulation/trained/from_matched",
             "With mask and positions the loss comes down to that of matched tokens, or below.",
             bound=1.15,
@@ -201,5 +225,6 @@ STUDY = Study(
         Bounded("simulation/leak/query", "What copies labels answers no query.", bound=0.93, at_most=False),
     ),
     seeds=1,
+    full_seeds=3,
     size=(11.0, 3.8),
 )

@@ -9,20 +9,23 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import roots_legendre
+from scipy.special import betaincinv, gammaln, roots_legendre
 
 Array = np.ndarray
-STEP = 0.1  # of log s; the trapezoid is exact to rounding at twice that
-LARGEST = 750.0  # s K beyond which exp(−s K) is zero in float64
-MOST_NODES = 6144  # 200 MB at the largest scales
+STEP = 0.25  # of log s; the error of the trapezoid is of order exp(−π²/step), below rounding
+LARGEST = 500.0  # s K at which exp(−s K) counts for nothing, and is no subnormal number yet, which are slow
+FAINT = 34.0  # powers of e below the largest at which an integral is cut, twelve digits and more
+MOST_NODES = 4400  # 100 MB for an array at the largest scales
 
 
 @dataclass(frozen=True)
 class Angles:
-    """Nodes for the angle between two points of the sphere; weights sum to one."""
+    """Nodes for the angle between two points of the sphere; over all angles weights sum to one."""
 
+    dimension: int
     cosine: Float[Array, "node"]
     gap: Float[Array, "node"]  # 1 − cosine, without cancellation
+    log_weight: Float[Array, "node"]
     weight: Float[Array, "node"]
 
 
@@ -37,41 +40,106 @@ class Shares:
     pair: Float[Array, "s node"]
 
 
-def enough_nodes(scale: float) -> int:
-    """Nodes that give ten digits or more up to scale 40, and six beyond: doubled from there.
+def enough_nodes(scale: float, dimension: int, end: float = np.pi) -> int:
+    """Nodes up to an angle that give ten digits: features are no narrower than 1/(scale · sin angle) and 1/√d.
 
     Source: derived in docs/derivations/softmax_window.
     """
-    return 48 * (1 + int(scale / 8))
+    return 48 * (1 + int((0.125 * scale * np.sin(min(end, 0.5 * np.pi)) + 0.16 * np.sqrt(dimension)) * end / np.pi))
 
 
-@lru_cache(maxsize=64)
-def angles(dimension: int, nodes: int) -> Angles:
-    """Gauss nodes in the angle, in which kernels that are rough in the cosine are smooth.
+def farthest(scale: float, context_length: int, dimension: int) -> float:
+    """Angle beyond which no example has a share worth counting; π in contexts that are short for the scale.
 
     Source: derived in docs/derivations/softmax_window.
     """
-    point, weight = roots_legendre(nodes)
-    theta = 0.5 * np.pi * (point + 1)
-    density = np.sin(theta) ** (dimension - 2) * weight
-    return Angles(np.cos(theta), 2 * np.sin(0.5 * theta) ** 2, density / density.sum())
+    last = _last_log_s(scale, context_length, dimension)
+    reach = last + np.log(float(context_length)) + FAINT  # w times the gap
+    return _angle(reach / scale) if reach < 2 * scale else np.pi
+
+
+def falling(scale: float, dimension: int) -> tuple[int, float]:
+    """Nodes, and the angle up to which they must reach, for averages of exp(w t) over the sphere.
+
+    Source: derived in docs/derivations/softmax_window.
+    """
+    reach = 2 * FAINT + 2 * dimension  # w times the gap
+    end = _angle(reach / scale) if reach < 2 * scale else np.pi
+    return 48 * (1 + int(0.3 * np.sqrt(scale + dimension) * end / np.pi)), end
+
+
+def angles(dimension: int, nodes: int, end: float = np.pi) -> Angles:
+    """Gauss nodes in the angle up to an end; kernels that are rough in the cosine are smooth in the angle.
+
+    Source: derived in docs/derivations/softmax_window.
+    """
+    point, weight = _legendre(nodes)
+    theta = 0.5 * end * (point + 1)
+    log_sphere = 0.5 * np.log(np.pi) + gammaln(0.5 * (dimension - 1)) - gammaln(0.5 * dimension)
+    log_weight = np.log(0.5 * end * weight) + (dimension - 2) * np.log(np.sin(theta)) - log_sphere
+    if end == np.pi:  # to the last digit, so that what cancels does
+        log_weight -= np.log(np.exp(log_weight).sum())
+    return Angles(dimension, np.cos(theta), 2 * np.sin(0.5 * theta) ** 2, log_weight, np.exp(log_weight))
 
 
 def shares(scale: float, context_length: int, at: Angles) -> Shares:
-    """Expected products of shares at scale w and n examples. Cost: 0.3 ms at w = 5, 0.1 s at w = 170.
+    """Expected products of shares at scale w and n examples. Cost: 0.3 ms at w = 5, 50 ms at w = 170 and n < 100.
 
     Source: derived in docs/derivations/softmax_window.
     """
-    n, log_n = context_length, np.log(context_length)
-    low, high = -log_n - 25, 2 * scale + 6 - min(log_n, 2 * scale)
-    coarse = np.arange(low, high, 1.0)
-    alive = (n - 2) * _log_rest(coarse, scale, at)[1] > -LARGEST if n > 2 else coarse < np.inf
-    log_s = np.arange(low, min(high, coarse[alive][-1] + 1) + STEP, STEP)
-    kernel, log_rest = _log_rest(log_s, scale, at)
+    n = float(context_length)
+    kernel, log_rest = _log_rest(_grid(scale, context_length, at.dimension), scale, at)
     weighted = kernel * np.exp(-kernel) * at.weight
     single = STEP * n * (np.exp((n - 1) * log_rest) @ (kernel * weighted))
-    root = np.exp(0.5 * (n - 2) * log_rest) if n > 1 else np.zeros(len(log_s))
+    root = np.exp(0.5 * (n - 2) * log_rest) if n > 1 else np.zeros(len(log_rest))
     return Shares(single, np.sqrt(STEP * n * (n - 1)) * root[:, None] * weighted)
+
+
+def shares_and_slopes(scale: float, context_length: int, at: Angles) -> tuple[Shares, Shares]:
+    """Expected products of shares and their derivatives by log w, which a search for a best scale needs.
+
+    Source: derived in docs/derivations/softmax_window.
+    """
+    n, fall = float(context_length), scale * at.gap  # −d log K/d log w
+    kernel, log_rest = _log_rest(_grid(scale, context_length, at.dimension), scale, at)
+    weighted = kernel * np.exp(-kernel) * at.weight
+    rise = (weighted @ fall) / np.exp(log_rest)  # of log E exp(−s K)
+    root, others = np.exp(0.5 * (n - 2) * log_rest), np.exp((n - 1) * log_rest)
+    square = kernel * weighted
+    single = STEP * n * (others @ square)
+    tilted = STEP * n * ((n - 1) * (others * rise) @ square - fall * (others @ (square * (2 - kernel))))
+    size = np.sqrt(STEP * n * (n - 1)) * root[:, None]
+    pair = size * weighted
+    return Shares(single, pair), Shares(tilted, pair * (0.5 * (n - 2) * rise[:, None] - fall * (1 - kernel)))
+
+
+def _angle(gap: float) -> float:
+    """The angle whose cosine is 1 − gap, to full precision."""
+    return 2 * float(np.arcsin(np.sqrt(0.5 * gap)))
+
+
+@lru_cache(maxsize=64)
+def _legendre(nodes: int) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
+    return roots_legendre(nodes)
+
+
+def _last_log_s(scale: float, context_length: int, dimension: int) -> float:
+    """Log s at which either no example is left, or (E exp(−s K))^(n − 2) is too small to count.
+
+    The latter is below (1 − (1 − e^−5) F)^(n − 2), F the share of the sphere on which s K > 5.
+    """
+    log_n = np.log(float(context_length))
+    most = 2 * scale + np.log(LARGEST) - min(log_n, 2 * scale)
+    near = -np.expm1(-FAINT / (context_length - 2)) / -np.expm1(-5.0) if context_length > 2 else 1.0
+    if near >= 0.5:
+        return most
+    sine = betaincinv(0.5 * (dimension - 1), 0.5, 2 * near)  # squared, of the angle that cuts this share off
+    return min(most, np.log(5.0) + scale * sine / (1 + np.sqrt(1 - sine)))
+
+
+def _grid(scale: float, context_length: int, dimension: int) -> Float[Array, "s"]:
+    first = -np.log(float(context_length)) - 0.5 * FAINT  # integrands are of second order in s
+    return np.arange(first, _last_log_s(scale, context_length, dimension) + 2 * STEP, STEP)
 
 
 def _log_rest(log_s: Float[Array, "s"], scale: float, at: Angles) -> tuple[Float[Array, "s node"], Float[Array, "s"]]:

@@ -31,7 +31,7 @@ def one_step_loss(moments: Moments) -> float:
 
     For white inputs and tasks it is the least loss of linear attention, whatever the noise.
 
-    Source: mahankali2024one, theorem 1 (white inputs); derived in docs/derivations/rank_limited.
+    Source: mahankali2024one, abstract (white inputs); derived in docs/derivations/rank_limited.
     """
     instance("moments", moments, Moments)
     return float(loss(moments, one_step_rate(moments) * np.eye(moments.dimension)))
@@ -42,7 +42,7 @@ def one_step_preconditioner(moments: Moments, *, rank: int | None = None) -> Flo
 
     Raises ValueError for a rank outside 1..D.
 
-    Source: ahn2023transformers, theorem 1; general covariances and rank derived in docs/derivations/population.
+    Source: ahn2023transformers, abstract; general covariances and rank derived in docs/derivations/population.
     """
     instance("moments", moments, Moments)
     return best_gamma(moments, rank=rank).T
@@ -62,7 +62,7 @@ def descended(
 
     Raises ValueError for shapes that do not fit each other and fewer than one step; ArithmeticError if it diverges.
 
-    Source: vonoswald2023transformers, proposition 1 (a step); ahn2023transformers (several, preconditioned).
+    Source: vonoswald2023transformers, proposition 1 (a step); ahn2023transformers, abstract (preconditioned).
     """
     x, y, q = numbers("inputs", inputs), numbers("labels", labels), numbers("query", query)
     require(

@@ -7,7 +7,7 @@ A context has one of several parities Ï‡_t with probability p_t and labels y = Ï
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values, require, whole_number
+from iclab.numerics import Values, checked, checked_number, require, whole_number
 
 Array = np.ndarray
 
@@ -53,8 +53,8 @@ def parity_test_loss(
     Source: derived in docs/derivations/rank_limited.
     """
     share, _, _ = _checked(probabilities, context_length, 0.0)
-    chance, length = np.asarray(flip, dtype=float), whole_number("test_length", test_length)
-    require(bool(np.all((chance >= 0) & (chance <= 1))), f"flip must be between 0 and 1; got {flip!r}.")
+    chance, length = np.asarray(checked("flip", flip, at_least=0.0)), whole_number("test_length", test_length)
+    require(bool(np.all(chance <= 1)), f"flip must be between 0 and 1; got {flip!r}.")
     held = np.argsort(-share, kind="stable")[: _heads(heads, share)]
     p, u = share[held], parity_strengths(share, context_length)[held]
     c = 1 - 2 * chance[..., None]
@@ -65,13 +65,13 @@ def parity_test_loss(
 def _checked(
     probabilities: Float[Array, "parity"], context_length: int, noise: float
 ) -> tuple[Float[Array, "parity"], int, float]:
-    share = np.asarray(probabilities, dtype=float)
+    share = np.asarray(checked("probabilities", probabilities, at_least=0.0))
     require(
-        share.ndim == 1 and share.size > 0 and bool(np.all(share >= 0)) and share.sum() <= 1 + 1e-12,
-        f"probabilities must be >= 0 and sum to 1 at most; got {probabilities!r}.",
+        share.ndim == 1 and share.size > 0 and share.sum() <= 1 + 1e-12,
+        f"probabilities must be a list of numbers >= 0 that sum to 1 at most; got {probabilities!r}.",
     )
-    require(bool(np.isfinite(noise)) and noise >= 0, f"noise must be finite and >= 0; got {noise!r}.")
-    return share, whole_number("context_length", context_length), float(noise)
+    length = whole_number("context_length", context_length)
+    return share, length, checked_number("noise", noise, at_least=0.0, advice="It is a variance.")
 
 
 def _heads(heads: int, share: Float[Array, "parity"]) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.numerics import Values, instance, nonnegative, numbers, require, whole_number
+from iclab.numerics import Values, checked_covariance, instance, nonnegative, numbers, require, whole_number
 from iclab.theory.parity_heads import parity_loss, parity_strengths, parity_test_loss
 from iclab.theory.population import Moments, loss, modes, moments_from
 
@@ -60,7 +60,8 @@ def relabelled_contexts(
     Source: derived in docs/derivations/rank_limited.
     """
     length = whole_number("context_length", context_length)
-    told, asked = (_task(name, task, len(np.atleast_1d(input_covariance)))
+    size = len(checked_covariance("input_covariance", input_covariance))
+    told, asked = (_task(name, task, size)
                    for name, task in (("context_task", context_task), ("target_task", target_task)))  # fmt: skip
     law = moments_from(input_covariance, length, task_covariance=np.outer(told, told))
     seen, wanted = law.input_covariance @ told, law.input_covariance @ asked
@@ -79,10 +80,9 @@ def test_loss(pretrained: Moments, tested: TestContexts, *, rank: int, noise: Va
     Source: shi2024larger, abstract (larger models are more easily misled by noise); derived in
     docs/derivations/rank_limited.
     """
-    instance("pretrained", pretrained, Moments)
     clean, slope = _by_rank(pretrained, tested)
     chosen = _checked_rank("rank", rank, pretrained)
-    return (clean[chosen] + slope[chosen] * nonnegative("noise", np.asarray(noise)))[()]
+    return (clean[chosen] + slope[chosen] * nonnegative("noise", noise))[()]
 
 
 def best_rank(pretrained: Moments, tested: TestContexts, noise: Values = 0.0) -> Int[Array, "*noise"]:
@@ -94,9 +94,8 @@ def best_rank(pretrained: Moments, tested: TestContexts, noise: Values = 0.0) ->
 
     Source: derived in docs/derivations/rank_limited.
     """
-    instance("pretrained", pretrained, Moments)
     clean, slope = _by_rank(pretrained, tested)
-    heights = clean + slope * nonnegative("noise", np.asarray(noise))[..., None]
+    heights = clean + slope * nonnegative("noise", noise)[..., None]
     good = heights <= heights.min(-1, keepdims=True) + TIE * heights[..., :1]
     return np.argmax(good, axis=-1)[()]
 
@@ -112,11 +111,10 @@ def critical_noise(pretrained: Moments, tested: TestContexts) -> Float[Array, "m
 
     Source: derived in docs/derivations/rank_limited.
     """
-    instance("pretrained", pretrained, Moments)
+    _require_fit(pretrained, tested)
     inputs = pretrained.input_covariance
     require(
-        tested.clean.input_covariance.shape == inputs.shape
-        and bool(np.allclose(tested.clean.input_covariance, inputs, rtol=1e-10, atol=0)),
+        bool(np.allclose(tested.clean.input_covariance, inputs, rtol=1e-10, atol=0)),
         "tested must have the input covariance of pretraining; got another one. Compare test_loss of two ranks.",
     )
     clean, slope = _by_rank(pretrained, tested)
@@ -146,16 +144,22 @@ def crossover(pretrained: Moments, tested: TestContexts, smaller: int, larger: i
 
 def _by_rank(pretrained: Moments, tested: TestContexts) -> tuple[Float[Array, "rank"], Float[Array, "rank"]]:
     """Test loss without noise, and its slope in the noise, at ranks 0..D."""
-    require(
-        tested.clean.dimension == pretrained.dimension,
-        f"tested must have the dimension of pretraining, {pretrained.dimension}; got {tested.clean.dimension}.",
-    )
+    _require_fit(pretrained, tested)
     held = modes(pretrained)
     gamma = np.cumsum(np.einsum("im,jm->mij", held.left, held.right), axis=0)
     gamma = np.concatenate([np.zeros((1, *gamma.shape[1:])), gamma])
     inputs = tested.clean.input_covariance
     spread = np.einsum("rij,rij->r", gamma, inputs @ gamma @ inputs)
     return loss(tested.clean, gamma), 1 + spread / tested.context_length
+
+
+def _require_fit(pretrained: Moments, tested: TestContexts) -> None:
+    instance("pretrained", pretrained, Moments)
+    instance("tested", tested, TestContexts)
+    require(
+        tested.clean.dimension == pretrained.dimension,
+        f"tested must have the dimension of pretraining, {pretrained.dimension}; got {tested.clean.dimension}.",
+    )
 
 
 def _checked_rank(name: str, rank: int, moments: Moments) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from iclab.numerics import require
+from iclab.numerics import numbers, require
 from iclab.theory.attention_shares import Angles, angles
 
 Array = np.ndarray
@@ -36,11 +36,11 @@ def spectrum(kernel: Callable[[Array], Array], dimension: int, nodes: int) -> Sp
 
     Source: derived in docs/derivations/softmax_window.
     """
+    require(callable(kernel), f"kernel must be a function of an array of cosines; got {type(kernel).__name__}.")
     at = angles(dimension, nodes)
-    values = np.asarray(kernel(at.cosine), dtype=float)
-    height = np.asarray(kernel(np.ones(1)), dtype=float)
+    values, height = (numbers("kernel's values", kernel(cosines)) for cosines in (at.cosine, np.ones(1)))
     require(
-        values.shape == at.cosine.shape and height.shape == (1,) and bool(np.all(np.isfinite([*values, *height]))),
+        values.shape == at.cosine.shape and height.shape == (1,),
         "kernel must return a finite number for each cosine; got something else. It takes an array.",
     )
     harmonics = zonal_harmonics(at.cosine, dimension, nodes // 2)
@@ -53,14 +53,15 @@ def spectrum(kernel: Callable[[Array], Array], dimension: int, nodes: int) -> Sp
     return Spectrum(at, float(height[0]), height[0] - values, eigenvalues, harmonics)
 
 
-def pair_gaps(law: Spectrum, pair: Float[Array, "s node"]) -> float:
-    """Σ over rows of the average of k(1) − k(t) − k(t') + k(xᵀx') over pairs of points with angles from that row.
+def pair_gaps(law: Spectrum, one: Float[Array, "s node"], other: Float[Array, "s node"]) -> float:
+    """Σ over rows of the average of k(1) − k(t) − k(t') + k(xᵀx') over pairs of points, t from a row of each.
 
     Source: derived in docs/derivations/softmax_window.
     """
-    total, gaps = pair.sum(axis=1), pair @ law.gap
-    spread = np.square(pair @ law.harmonics.T) @ law.eigenvalues
-    return float(np.sum(2 * total * gaps - law.height * total**2 + spread))
+    total, gaps = one.sum(axis=1), one @ law.gap
+    total_other, gaps_other = other.sum(axis=1), other @ law.gap
+    spread = ((one @ law.harmonics.T) * (other @ law.harmonics.T)) @ law.eigenvalues
+    return float(np.sum(total * gaps_other + gaps * total_other - law.height * total * total_other + spread))
 
 
 def zonal_harmonics(cosine: Float[Array, "node"], dimension: int, degrees: int) -> Float[Array, "degree node"]:

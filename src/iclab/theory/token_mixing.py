@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from iclab.numerics import checked, require, whole_number
+from iclab.numerics import MOST, checked_number, numbers, require, whole_number
 
 Array = np.ndarray
+MOST_PAIRS = 5000  # of which every token's mixing is held, 400 MB
 
 
 def loss(
@@ -31,7 +32,8 @@ def loss(
     Source: xing2024benefits, theorem 2 (two layers, masked); derived in docs/derivations/token_mixing.
     """
     trace, size = _sizes(x_mixing, y_mixing, dimension, noise)
-    scale = float(checked("readout", readout, infinite=False))
+    scale = checked_number("readout", readout)
+    require(abs(scale) <= MOST, f"readout must be at most {MOST:g}; got {scale:g}.")
     return float(scale**2 * size - 2 * scale * trace + 1 + noise)
 
 
@@ -70,20 +72,22 @@ def attention_mixing(
     earlier tokens only if `masked`; what it attends to is added to it times `x_value` for inputs, `y_value` for
     labels. Without positions the gain is 1; `gain` is exp(score) of the own pair.
 
-    Raises ValueError for fewer than one pair and a gain that is not positive.
+    Raises ValueError for pairs outside 1..5000, a gain that is not positive and values that are no numbers.
 
-    Source: xing2024benefits, theorems 2 and 3 (without and with positions); derived in docs/derivations/token_mixing.
+    Source: xing2024benefits, theorems 2 and 3 to 5 (without and with positions); derived in
+    docs/derivations/token_mixing.
     """
     count = whole_number("pairs", pairs)
-    strength = float(checked("gain", gain, above=0.0, infinite=False, advice="It is an exponential."))
+    require(count <= MOST_PAIRS, f"pairs must be at most {MOST_PAIRS} here; got {count}: all tokens are held.")
+    require(isinstance(masked, bool | np.bool_), f"masked must be True or False; got {masked!r}.")
+    strength = checked_number("gain", gain, above=0.0, advice="It is an exponential.")
     pair = np.arange(2 * count) // 2
     weight = np.where(pair[:, None] == pair, strength, 1.0)
     weight = np.tril(weight) if masked else weight
+    weight /= max(strength, 1.0)  # so that sums stay finite
     weight /= weight.sum(axis=1, keepdims=True)
     own = np.eye(2 * count)
-    scales = [
-        float(checked(name, value, infinite=False)) for name, value in (("x_value", x_value), ("y_value", y_value))
-    ]
+    scales = [checked_number(name, value) for name, value in (("x_value", x_value), ("y_value", y_value))]
     return tuple((own + scale * weight)[:, role::2] for role, scale in enumerate(scales))  # type: ignore[return-value]
 
 
@@ -96,8 +100,9 @@ def matched_loss(pairs: int, *, dimension: int, noise: float = 0.0) -> float:
 
     Source: derived in docs/derivations/token_mixing.
     """
-    count, spread = whole_number("pairs", pairs), whole_number("dimension", dimension) * (1 + _noise(noise)) + 1
-    return noise + spread / (count + spread)
+    count, ripple = whole_number("pairs", pairs), _noise(noise)
+    spread = whole_number("dimension", dimension) * (1 + ripple) + 1
+    return ripple + spread / (count + spread)
 
 
 def best_value_scales(
@@ -128,11 +133,13 @@ def _sizes(
     x_mixing: Float[Array, "token pair"], y_mixing: Float[Array, "token pair"], dimension: int, noise: float
 ) -> tuple[float, float]:
     """tr G and the bracket that multiplies c² in the loss."""
-    a, b = (np.asarray(part, dtype=float) for part in (x_mixing, y_mixing))
+    a, b = numbers("x_mixing", x_mixing), numbers("y_mixing", y_mixing)
     require(
-        a.ndim == 2 and a.shape == b.shape and bool(np.all(np.isfinite(a)) and np.all(np.isfinite(b))),
-        f"x_mixing and y_mixing must be finite and of one shape, (tokens, pairs); got {a.shape} and {b.shape}.",
+        a.ndim == 2 and a.shape == b.shape,
+        f"x_mixing and y_mixing must be of one shape, (tokens, pairs); got {a.shape} and {b.shape}.",
     )
+    largest = max(float(np.max(abs(part), initial=0.0)) for part in (a, b))
+    require(largest <= MOST, f"x_mixing and y_mixing must be at most {MOST:g}; got {largest:g}.")
     size, ripple = whole_number("dimension", dimension), _noise(noise)
     joint = a.T @ b
     trace = float(np.trace(joint))
@@ -140,4 +147,4 @@ def _sizes(
 
 
 def _noise(noise: float) -> float:
-    return float(checked("noise", noise, at_least=0.0, infinite=False, advice="It is a variance."))
+    return checked_number("noise", noise, at_least=0.0, advice="It is a variance.")
