@@ -13,7 +13,7 @@ from iclab.simulation.batches import Batch, Data
 from iclab.simulation.network_parts import Network
 
 if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+    pass
 
 LOSSES = ("cross-entropy", "square")
 
@@ -22,13 +22,6 @@ def checked_network(config: Any) -> Network:
     """The network. Raises ValueError unless it can start and answer, and be part of what is compiled."""
     _require_parts("config", config, ("length", "shortest", "start", "answer"), "a Transformer or a Perceptron")
     return config
-
-
-def checked_key(key: Any) -> "PRNGKeyArray":
-    """The key. Raises ValueError unless it is one key of JAX."""
-    whole = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()
-    require(whole, f"key must be one key of JAX; got {type(key).__name__}. Make it with keys.key_of(seed).")
-    return key
 
 
 def checked_data(data: Any) -> Data:

@@ -16,11 +16,11 @@ import optax
 
 from iclab.numerics import require, whole_number
 from iclab.simulation.batches import Batch, Data
+from iclab.simulation.keys import checked_key
 from iclab.simulation.network_checks import (
     check_batch,
     check_shapes,
     checked_data,
-    checked_key,
     checked_network,
     checked_parameters,
 )

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from iclab.simulation.network_checks import checked_key, checked_network, checked_parameters, checked_tokens
+from iclab.simulation.keys import checked_key
+from iclab.simulation.network_checks import checked_network, checked_parameters, checked_tokens
 from iclab.simulation.network_parts import Network, Parameters
 from iclab.simulation.network_training import State, train
 from iclab.simulation.perceptrons import Perceptron

@@ -20,7 +20,8 @@ from safetensors.numpy import load_file, save_file
 from iclab.files import folder_written_whole, written_whole
 from iclab.numerics import require, whole_number
 from iclab.simulation.batches import Data
-from iclab.simulation.network_checks import checked_key, checked_parameters
+from iclab.simulation.keys import checked_key
+from iclab.simulation.network_checks import checked_parameters
 from iclab.simulation.network_parts import Network
 from iclab.simulation.network_training import State
 from iclab.simulation.run_records import described, differences, network_of, stated
