@@ -1,0 +1,236 @@
+"""Do spectra say when a network that has memorized its examples learns the rule behind them?
+
+TEXT
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iclab import figures
+from iclab.claims import Bounded
+from iclab.numerics import one_of, positive, require, whole_number
+from iclab.outcomes import quantity
+from iclab.studies.network_spectra import (
+    FADED,
+    LEADING,
+    Kind,
+    SpectralCurves,
+    SpectralLevels,
+    curves,
+    head_circuits,
+    levels,
+    panels,
+)
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.figure import Figure
+
+    from iclab.simulation.network_parts import Network
+    from iclab.simulation.sequences import ModularAddition
+    from iclab.spectra.factors import Matrix
+
+Array = np.ndarray
+KNOWN = 0.99  # accuracy of what is learned
+EARLY = (0, 25, 50, 75, 100, 150, 200, 250, 300)  # first steps that are looked at
+MOMENTS = ("memorized", "half", "generalized")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network that learns sums modulo a number, with weight decay and without. ValueError for impossible numbers."""
+
+    network: str = "mlp"  # or transformer, of one layer
+    modulus: int = 53  # p, of the sums
+    fraction: float = 0.5  # of all pairs that are trained on
+    width: int = 64  # entries of an embedding
+    hidden: int = 256  # neurons
+    heads: int = 2  # attention heads of the transformer
+    rate: float = 0.002  # step of AdamW, on all training pairs
+    decay: float = 1.0  # weight decay
+    steps: int = 3000  # steps of training
+    every: int = 100  # steps from one state that is looked at to the next, after the first ones
+
+    def __post_init__(self) -> None:
+        one_of("network", self.network, ("mlp", "transformer"))
+        for name in ("modulus", "width", "hidden", "heads", "steps", "every"):
+            whole_number(name, getattr(self, name))
+        positive("rate", self.rate)
+        positive("decay", self.decay)
+        require(self.steps > EARLY[-1], f"steps must be above {EARLY[-1]}; got {self.steps}.")
+        inputs = 2 * self.width if self.network == "mlp" else self.width
+        require(
+            self.hidden > inputs,
+            f"hidden must be above the {inputs} inputs of a neuron, else no weights span less than all neurons; got "
+            f"{self.hidden}.",
+        )
+        require(
+            self.network != "mlp" or self.width > self.modulus,
+            f"width must be above the modulus {self.modulus}, else embeddings span all of it; got {self.width}.",
+        )
+        require(
+            self.network != "transformer" or self.width > LEADING * self.heads,
+            f"width must be above {LEADING} for each head, whose leading directions are compared; got {self.width}.",
+        )
+
+    @property
+    def marks(self) -> list[int]:
+        """Steps at which the networks are looked at."""
+        return sorted({*EARLY, *range(self.every, self.steps + 1, self.every), self.steps})
+
+
+@dataclass(frozen=True)
+class Skill:
+    """What the network and the control without weight decay know, and when."""
+
+    step: Int[Array, "step"] = quantity("s", "step", words="steps of training")
+    train: Float[Array, "step"] = quantity("A", "step", words="accuracy on the training pairs")
+    test: Float[Array, "step"] = quantity("A", "step", words="accuracy on the held-out pairs")
+    control_train: Float[Array, "step"] = quantity("A", "step", words="accuracy on the training pairs, no decay")
+    control_test: Float[Array, "step"] = quantity("A", "step", words="accuracy on the held-out pairs, no decay")
+    reached: float = quantity("A", words="largest accuracy on the held-out pairs")
+    control_reached: float = quantity("A", words="largest accuracy on the held-out pairs, no decay")
+    memorized: int = quantity("s", words="first step that is looked at with the training pairs known")
+    generalized: int = quantity(
+        "s", words="first step that is looked at with the held-out pairs known, else the last"
+    )
+    delay: float = quantity("s/s", words="step at which the held-out pairs are known over that of the training pairs")
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Spectra when training pairs are known, when half of the held-out ones are, and when those are known too.
+
+    The last state stands for a moment that does not come.
+    """
+
+    step: Int[Array, "moment"] = quantity("s", "moment", words="first step that is looked at")
+    distance: Float[Array, "matrix moment"] = quantity("δ", "matrix", "moment", words="distance to the last state")
+    effective_rank: Float[Array, "matrix moment"] = quantity("r", "matrix", "moment", words="effective rank")
+    control_distance: Float[Array, "matrix moment"] = quantity(
+        "δ", "matrix", "moment", words="distance to the last state, no decay, at the same steps"
+    )
+    control_effective_rank: Float[Array, "matrix moment"] = quantity(
+        "r", "matrix", "moment", words="effective rank, no decay, at the same steps"
+    )
+
+
+def kinds(case: Case) -> tuple[Kind, ...]:
+    """What is measured of a network, and on which side: weights of neurons by what they write, the others by reading."""
+    if case.network == "mlp":
+        return Kind("MLP input", (2 * case.width, case.hidden)), Kind("embedding", (case.modulus, case.width))
+    head = (case.width, case.width // case.heads, case.width)
+    return Kind("output-value", head, case.heads), Kind("MLP input", (case.width, case.hidden))
+
+
+def theory(case: Case) -> dict[str, SpectralLevels]:
+    """What is known without training: what random matrices read."""
+    return {"levels": levels(kinds(case))}
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments | SpectralCurves]:
+    """The network and its control: the same start and the same pairs, with weight decay and without."""
+    from iclab.simulation.network_runs import accuracy, adamw, weights_along
+    from iclab.simulation.network_training import roles
+
+    network, data = described(case)
+    pairs = data.fixed(roles(key).fixed)
+    batches = data.batch(pairs, key), data.held_out(pairs)
+    scores, spectra = [], []
+    for decay in (case.decay, 0.0):
+        states = weights_along(network, data, steps=case.marks, optimizer=adamw(case.rate, decay=decay), key=key)
+        scores += [np.array([accuracy(network, state, batch) for state in states]) for batch in batches]
+        spectra.append(curves(case.marks, matrices(case, states)))
+    train, test, _, control_test = scores
+    moments = [first_above(train, KNOWN), first_above(test, 0.5), first_above(test, KNOWN)]
+    step = np.array(case.marks)
+    return {
+        "skill": Skill(
+            step,
+            *scores,
+            float(test.max()),
+            float(control_test.max()),
+            int(step[moments[0]]),
+            int(step[moments[2]]),
+            float(step[moments[2]] / step[moments[0]]),
+        ),
+        "network": spectra[0],
+        "control": spectra[1],
+        "moments": Moments(
+            step[moments], *(part[:, moments] for one in spectra for part in (one.distance, one.effective_rank))
+        ),
+    }
+
+
+def described(case: Case) -> "tuple[Network, ModularAddition]":
+    """The network of a case and the pairs that it learns from."""
+    from iclab.simulation.networks import Perceptron, Transformer
+    from iclab.simulation.sequences import ModularAddition
+
+    if case.network == "mlp":
+        data = ModularAddition(case.modulus, case.fraction, "pair")
+        return Perceptron(data.vocabulary, data.outputs, width=case.width, hidden=case.hidden), data
+    data = ModularAddition(case.modulus, case.fraction, "equation")
+    network = Transformer(
+        length=data.length, outputs=data.outputs, vocabulary=data.vocabulary, layers=1, width=case.width,
+        heads=case.heads, mlp=case.hidden, activation="relu", norm="none", last_only=True,
+    )  # fmt: skip
+    return network, data
+
+
+def matrices(case: Case, states: Sequence[Mapping[str, Any]]) -> "list[list[list[Matrix]]]":
+    """The matrices (kind, copy, state) whose spectra are taken."""
+    if case.network == "mlp":
+        return [[[state["mlp_in.weight"].T for state in states]], [[state["embed.weight"] for state in states]]]
+    _, written = head_circuits(states, 0, heads=case.heads)
+    return [written, [[state["layers.0.mlp_in.weight"].T for state in states]]]
+
+
+def first_above(curve: Float[Array, "step"], height: float) -> int:
+    """Index of the first entry above a height, of the last one if there is none."""
+    return int(np.argmax(curve > height)) if np.any(curve > height) else len(curve) - 1
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Accuracy; then ranks, distances and overlaps of two kinds of matrices, with random levels in grey."""
+    runs = (("control", figures.COLORS[1], "no weight decay"), ("network", figures.COLORS[0], "weight decay"))
+    names = [kind.name for kind in kinds(Case(**json.loads(result.attrs["case"])))]
+    held_out, train = panels(figure, result, names, runs)
+    if "simulation" in result.children:
+        found = result["simulation/skill"].to_dataset()
+        for (_, color, label), control in zip(runs, ("control_", ""), strict=True):
+            for place, pairs in ((held_out, "test"), (train, "train")):
+                figures.seed_lines(place, found.step, found[control + pairs].values, color=color, label=label)
+        held_out.legend()
+    for place, pairs in ((held_out, "held-out"), (train, "training")):
+        place.set(title=f"accuracy on {pairs} pairs", ylim=(-0.02, 1.02))
+
+
+STUDY = Study(
+    name="grokking",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(Case(), network="transformer", fraction=0.4, width=48, hidden=192, steps=7000),
+    theory=theory,
+    simulation=simulation,
+    figure=figure,
+    claims=(
+        Bounded("simulation/skill/memorized", "Training pairs are known early.", bound=300),
+        Bounded(
+            "simulation/skill/reached", "Held-out pairs are known by the end of the run.", bound=KNOWN, at_most=False
+        ),
+        Bounded("simulation/skill/delay", "That takes five times as long, or longer.", bound=5, at_most=False),
+        Bounded("simulation/skill/control_reached", "Without weight decay they are not.", bound=KNOWN),
+        Bounded("simulation/network/least_norm", "No matrix that is measured has faded.", bound=FADED, at_most=False),
+    ),
+    seeds=3,
+    size=(12.0, 4.8),
+)
