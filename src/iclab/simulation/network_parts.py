@@ -24,6 +24,11 @@ class Network(Protocol):
         """Tokens of the longest sequence."""
         ...
 
+    @property
+    def shortest(self) -> int:
+        """Tokens of the shortest sequence."""
+        ...
+
     def start(self, key: jax.Array) -> Parameters:
         """Weights drawn from a key."""
         ...

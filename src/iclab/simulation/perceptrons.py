@@ -10,7 +10,10 @@ from iclab.simulation.network_parts import Parameters, start
 
 @dataclass(frozen=True)
 class Perceptron:
-    """One hidden layer of ReLU neurons on the embeddings, side by side, of a few tokens; no biases."""
+    """One hidden layer of ReLU neurons on the embeddings, side by side, of a few tokens; no biases.
+
+    Raises ValueError for impossible sizes.
+    """
 
     vocabulary: int  # different tokens
     outputs: int  # entries of the answer
@@ -20,7 +23,12 @@ class Perceptron:
 
     def __post_init__(self) -> None:
         for name in ("vocabulary", "outputs", "length", "width", "hidden"):
-            whole_number(name, getattr(self, name))
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of every sequence."""
+        return self.length
 
     def start(self, key: jax.Array) -> Parameters:
         """A table of entries N(0, 1/width), matrices of entries N(0, 1/inputs)."""

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.numerics import one_of, require, whole_number
+from iclab.numerics import instance, one_of, require, whole_number
 from iclab.simulation.network_parts import (
     ACTIVATIONS,
     Parameters,
@@ -52,9 +52,11 @@ class Transformer:
 
     def __post_init__(self) -> None:
         for name in ("length", "outputs", "layers", "width", "heads"):
-            whole_number(name, getattr(self, name))
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         for name in ("vocabulary", "features", "mlp"):
-            whole_number(name, getattr(self, name), least=0)
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=0))
+        for name in ("causal", "gain", "tied", "last_only"):
+            instance(name, getattr(self, name), bool)
         one_of("activation", self.activation, tuple(ACTIVATIONS))
         one_of("attention", self.attention, ("softmax", "linear"))
         one_of("positions", self.positions, ("absolute", "shortformer", "rotary", "none"))
@@ -76,6 +78,11 @@ class Transformer:
             not self.tied or self.vocabulary == self.outputs,
             f"tied needs a vocabulary as large as the outputs; got {self.vocabulary} and {self.outputs}.",
         )
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of the shortest sequence."""
+        return 1
 
     @property
     def head_dim(self) -> int:
