@@ -123,7 +123,7 @@ class Moments:
 
 
 def kinds(case: Case) -> tuple[Kind, ...]:
-    """What is measured of a network, and on which side: weights of neurons by what they write, the others by reading."""
+    """What is measured of a network, on which side: neurons by what they write, others by what they read."""
     if case.network == "mlp":
         return Kind("MLP input", (2 * case.width, case.hidden)), Kind("embedding", (case.modulus, case.width))
     head = (case.width, case.width // case.heads, case.width)
@@ -142,30 +142,35 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments 
 
     network, data = described(case)
     pairs = data.fixed(roles(key).fixed)
-    batches = data.batch(pairs, key), data.held_out(pairs)
-    scores, spectra = [], []
-    for decay in (case.decay, 0.0):
+    batches = {"train": data.batch(pairs, key), "test": data.held_out(pairs)}
+    scores: dict[str, Float[Array, "step"]] = {}
+    spectra = {}
+    for name, decay in (("", case.decay), ("control_", 0.0)):
         states = weights_along(network, data, steps=case.marks, optimizer=adamw(case.rate, decay=decay), key=key)
-        scores += [np.array([accuracy(network, state, batch) for state in states]) for batch in batches]
-        spectra.append(curves(case.marks, matrices(case, states)))
-    train, test, _, control_test = scores
-    moments = [first_above(train, KNOWN), first_above(test, 0.5), first_above(test, KNOWN)]
+        for which, batch in batches.items():
+            scores[name + which] = np.array([accuracy(network, state, batch) for state in states])
+        spectra[name] = curves(case.marks, matrices(case, states))
+    moments = [first_above(scores["train"], KNOWN), *(first_above(scores["test"], one) for one in (0.5, KNOWN))]
     step = np.array(case.marks)
+    memorized, _, generalized = step[moments]
+    at = {
+        name + measure: getattr(one, measure)[:, moments]
+        for name, one in spectra.items()
+        for measure in ("distance", "effective_rank")
+    }
     return {
         "skill": Skill(
-            step,
-            *scores,
-            float(test.max()),
-            float(control_test.max()),
-            int(step[moments[0]]),
-            int(step[moments[2]]),
-            float(step[moments[2]] / step[moments[0]]),
+            step=step,
+            **scores,
+            reached=float(scores["test"].max()),
+            control_reached=float(scores["control_test"].max()),
+            memorized=int(memorized),
+            generalized=int(generalized),
+            delay=float(generalized / memorized),
         ),
-        "network": spectra[0],
-        "control": spectra[1],
-        "moments": Moments(
-            step[moments], *(part[:, moments] for one in spectra for part in (one.distance, one.effective_rank))
-        ),
+        "network": spectra[""],
+        "control": spectra["control_"],
+        "moments": Moments(step=step[moments], **at),
     }
 
 
@@ -185,7 +190,7 @@ def described(case: Case) -> "tuple[Network, ModularAddition]":
     return network, data
 
 
-def matrices(case: Case, states: Sequence[Mapping[str, Any]]) -> "list[list[list[Matrix]]]":
+def matrices(case: Case, states: Sequence[Mapping[str, Any]]) -> "Sequence[Sequence[Sequence[Matrix]]]":
     """The matrices (kind, copy, state) whose spectra are taken."""
     if case.network == "mlp":
         return [[[state["mlp_in.weight"].T for state in states]], [[state["embed.weight"] for state in states]]]

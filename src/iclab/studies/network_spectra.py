@@ -4,7 +4,7 @@ All is measured by the functions of `iclab.spectra` that observe checkpoints; th
 files.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from iclab.spectra.factors import Matrix
+    from iclab.spectra.factors import Matrix, Product
 
 Array = np.ndarray
 LEADING = 4  # directions whose overlap is taken
@@ -81,7 +81,7 @@ class SpectralCurves:
 def levels(kinds: Sequence[Kind]) -> SpectralLevels:
     """Levels of the means over random matrices of each kind, and their spreads."""
     found = [_levels(kind) for kind in kinds]
-    return SpectralLevels(*(np.array([one[name] for one in found]) for name, _ in PANELS))
+    return SpectralLevels(**{name: np.array([one[name] for one in found]) for name, _ in PANELS})
 
 
 def _levels(kind: Kind) -> dict[str, tuple[float, float]]:
@@ -104,12 +104,12 @@ def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]
     """
     kinds = [[_readings(series) for series in copies] for copies in matrices]
 
-    def mean(name: str) -> Float[Array, "matrix *_"]:
-        return np.array([np.mean([one[name] for one in copies], axis=0) for copies in kinds])
-
+    means = {
+        name: np.array([np.mean([one[name] for one in copies], axis=0) for copies in kinds]) for name, _ in PANELS
+    }
     norm = np.array([np.min([one["norm"] for one in copies], axis=0) for copies in kinds])
     number = np.array(steps)
-    return SpectralCurves(number, number[1:], *(mean(name) for name, _ in PANELS), norm, float(np.min(norm)))
+    return SpectralCurves(step=number, later=number[1:], **means, norm=norm, least_norm=float(np.min(norm)))
 
 
 def _readings(series: "Sequence[Matrix]") -> dict[str, Float[Array, "_"]]:
@@ -127,16 +127,16 @@ def _readings(series: "Sequence[Matrix]") -> dict[str, Float[Array, "_"]]:
 
 def head_circuits(
     states: Sequence[Mapping[str, Any]], layer: int, *, heads: int
-) -> "tuple[list[list[Matrix]], list[list[Matrix]]]":
+) -> "tuple[list[list[Product]], list[list[Product]]]":
     """Query-key and output-value circuits (head, step) of a layer, read as from the checkpoints of such a network."""
     config = {"model_type": "iclab", "heads": heads}
     series = checkpoints.of_states(states, config=config)
     read = [[planned(one.open()).attention("", layer)] for one in series]
-    query, written = (
-        [[circuit(weights, 0, head) for weights in read] for head in range(heads)]
-        for circuit in (query_key, output_value)
-    )
-    return query, written
+
+    def along(circuit: "Callable[..., Product]") -> "list[list[Product]]":
+        return [[circuit(weights, 0, head) for weights in read] for head in range(heads)]
+
+    return along(query_key), along(output_value)
 
 
 def panels(
@@ -158,4 +158,4 @@ def panels(
                 figures.seed_lines(place, along, found[name].values[:, row], color=color)
     for place in axes[-1]:
         place.set(xlabel="steps of training")
-    return axes[:, 0]
+    return list(axes[:, 0])
