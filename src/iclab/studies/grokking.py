@@ -23,6 +23,7 @@ from iclab.studies.network_spectra import (
     SpectralLevels,
     curves,
     head_circuits,
+    least_norms,
     levels,
     panels,
 )
@@ -45,7 +46,7 @@ MOMENTS = ("memorized", "half", "generalized")
 
 @dataclass(frozen=True)
 class Case:
-    """A network that learns sums modulo a number, with weight decay and without. ValueError for impossible numbers."""
+    """A network that learns sums modulo a number, with weight decay and without. Raises ValueError for bad numbers."""
 
     network: str = "mlp"  # or transformer, of one layer
     modulus: int = 53  # p, of the sums
@@ -62,6 +63,10 @@ class Case:
         one_of("network", self.network, ("mlp", "transformer"))
         for name in ("modulus", "width", "hidden", "heads", "steps", "every"):
             whole_number(name, getattr(self, name))
+        require(
+            0 < self.fraction < 1,
+            f"fraction must be in (0, 1), with pairs to train on and to hold out; got {self.fraction}.",
+        )
         positive("rate", self.rate)
         positive("decay", self.decay)
         require(self.steps > EARLY[-1], f"steps must be above {EARLY[-1]}; got {self.steps}.")
@@ -74,6 +79,10 @@ class Case:
         require(
             self.network != "mlp" or self.width > self.modulus,
             f"width must be above the modulus {self.modulus}, else embeddings span all of it; got {self.width}.",
+        )
+        require(
+            self.network == "mlp" or self.width % self.heads == 0,
+            f"heads must divide the width {self.width}; got {self.heads}.",
         )
         require(
             self.network != "transformer" or self.width > LEADING * self.heads,
@@ -122,6 +131,17 @@ class Moments:
     )
 
 
+@dataclass(frozen=True)
+class Gate:
+    """Norms of the query-key circuits of a transformer: where they have faded, ranks are those of rounding noise."""
+
+    step: Int[Array, "step"] = quantity("s", "step", words="steps of training")
+    norm: Float[Array, "step"] = quantity("n", "step", words="least norm of a head over its own largest")
+    control_norm: Float[Array, "step"] = quantity(
+        "n", "step", words="least norm of a head over its own largest, no decay"
+    )
+
+
 def kinds(case: Case) -> tuple[Kind, ...]:
     """What is measured of a network, on which side: neurons by what they write, others by what they read."""
     if case.network == "mlp":
@@ -135,7 +155,7 @@ def theory(case: Case) -> dict[str, SpectralLevels]:
     return {"levels": levels(kinds(case))}
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments | SpectralCurves]:
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments | SpectralCurves | Gate]:
     """The network and its control: the same start and the same pairs, with weight decay and without."""
     from iclab.simulation.network_runs import accuracy, adamw, weights_along
     from iclab.simulation.network_training import roles
@@ -144,12 +164,13 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments 
     pairs = data.fixed(roles(key).fixed)
     batches = {"train": data.batch(pairs, key), "test": data.held_out(pairs)}
     scores: dict[str, Float[Array, "step"]] = {}
-    spectra = {}
+    spectra, norms = {}, []
     for name, decay in (("", case.decay), ("control_", 0.0)):
         states = weights_along(network, data, steps=case.marks, optimizer=adamw(case.rate, decay=decay), key=key)
         for which, batch in batches.items():
             scores[name + which] = np.array([accuracy(network, state, batch) for state in states])
         spectra[name] = curves(case.marks, matrices(case, states))
+        norms += [least_norms(head_circuits(states, 0, heads=case.heads)[0])] if case.network == "transformer" else []
     moments = [first_above(scores["train"], KNOWN), *(first_above(scores["test"], one) for one in (0.5, KNOWN))]
     step = np.array(case.marks)
     memorized, _, generalized = step[moments]
@@ -171,6 +192,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments 
         "network": spectra[""],
         "control": spectra["control_"],
         "moments": Moments(step=step[moments], **at),
+        **({"gate": Gate(step, *norms)} if norms else {}),
     }
 
 
@@ -223,7 +245,7 @@ STUDY = Study(
     question=str(__doc__),
     version=1,
     quick=Case(),
-    full=replace(Case(), network="transformer", fraction=0.4, width=48, hidden=192, steps=7000),
+    full=replace(Case(), network="transformer", fraction=0.4, width=48, hidden=192, steps=8000, every=200),
     theory=theory,
     simulation=simulation,
     figure=figure,

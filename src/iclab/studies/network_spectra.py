@@ -107,7 +107,7 @@ def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]
     means = {
         name: np.array([np.mean([one[name] for one in copies], axis=0) for copies in kinds]) for name, _ in PANELS
     }
-    norm = np.array([np.min([one["norm"] for one in copies], axis=0) for copies in kinds])
+    norm = np.array([least_norms(copies) for copies in matrices])
     number = np.array(steps)
     return SpectralCurves(step=number, later=number[1:], **means, norm=norm, least_norm=float(np.min(norm)))
 
@@ -115,14 +115,18 @@ def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]
 def _readings(series: "Sequence[Matrix]") -> dict[str, Float[Array, "_"]]:
     spectra = [spectrum(one) for one in series]
     ranks = rank_measures(np.array([one.values for one in spectra]))
-    norm = np.array([one.frobenius for one in spectra])
     return {
         "effective_rank": ranks["effective_rank"],
         "marginal_rank": ranks["marginal_effective_rank"],
         "distance": np.array([subspace_distance(one, series[-1]) for one in series]),
         "overlap": consecutive_overlaps(series, k=LEADING),
-        "norm": norm / np.max(norm),
     }
+
+
+def least_norms(copies: "Sequence[Sequence[Matrix]]") -> Float[Array, "step"]:
+    """Norms of matrices (copy, step) over their own largest, the least of all copies at each step."""
+    norms = np.array([[spectrum(one).frobenius for one in series] for series in copies])
+    return np.min(norms / np.max(norms, axis=1, keepdims=True), axis=0)
 
 
 def head_circuits(
