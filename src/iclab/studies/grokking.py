@@ -1,6 +1,18 @@
-"""Do spectra say when a network that has memorized its examples learns the rule behind them?
+"""Do spectra mark the time at which a network that has memorized sums learns the rule behind them?
 
-TEXT
+A network learns half of all sums modulo 53 and is asked for the other half, with weight decay and, from the same
+start and on the same pairs, without. *The paper's*, arXiv 2504.12916: where generalization comes long after
+memorization, subspaces of weights settle with it. *Known without training*: what random matrices of the same shapes
+read, in grey, the mean with one spread. *Simulated* by a perceptron, seeds SEEDS: training pairs are known after 150
+steps, held-out ones after RANGE; without decay accuracy on those stays below .03 for all 3000 steps.
+
+*Reproduced*: what neurons respond to settles late. The distance of their input weights to the last state is .60 to
+.62 when training pairs are known, .31 to .33 when half of the held-out ones are, .17 to .21 when all are; in the
+control it is .26 to .28 at the first of these times. It is a steady slide, without a jump. Their effective rank stays
+at 110 until half of the held-out pairs are known, 107, and is 98 to 99 when all are. *Not particular to
+generalization*: ranks fall in the control too, by less and later, to 101, and that of the embedding falls from 49 to
+44 in both networks. Overlaps of the leading directions of one state with the one before are near one throughout and
+mark nothing. Distances fall to zero at the last state by construction. The full case is a transformer of one layer.
 """
 
 import json
@@ -46,7 +58,7 @@ MOMENTS = ("memorized", "half", "generalized")
 
 @dataclass(frozen=True)
 class Case:
-    """A network that learns sums modulo a number, with weight decay and without. Raises ValueError for bad numbers."""
+    """A network that learns sums modulo a number, with weight decay and without. Raises ValueError for bad ones."""
 
     network: str = "mlp"  # or transformer, of one layer
     modulus: int = 53  # p, of the sums
@@ -120,6 +132,9 @@ class Moments:
     The last state stands for a moment that does not come.
     """
 
+    excess: float = quantity(
+        "Δδ", words="distance of the first kind of matrix over that without decay, when training pairs are known"
+    )
     step: Int[Array, "moment"] = quantity("s", "moment", words="first step that is looked at")
     distance: Float[Array, "matrix moment"] = quantity("δ", "matrix", "moment", words="distance to the last state")
     effective_rank: Float[Array, "matrix moment"] = quantity("r", "matrix", "moment", words="effective rank")
@@ -191,7 +206,9 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments 
         ),
         "network": spectra[""],
         "control": spectra["control_"],
-        "moments": Moments(step=step[moments], **at),
+        "moments": Moments(
+            excess=float(at["distance"][0, 0] - at["control_distance"][0, 0]), step=step[moments], **at
+        ),
         **({"gate": Gate(step, *norms)} if norms else {}),
     }
 
@@ -237,7 +254,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
                 figures.seed_lines(place, found.step, found[control + pairs].values, color=color, label=label)
         held_out.legend()
     for place, pairs in ((held_out, "held-out"), (train, "training")):
-        place.set(title=f"accuracy on {pairs} pairs", ylim=(-0.02, 1.02))
+        place.set(title=f"accuracy on {pairs} pairs", ylim=(-0.02, 1.02), xscale="log")
+    train.set(xlabel="steps of training (log)")
 
 
 STUDY = Study(
@@ -256,6 +274,12 @@ STUDY = Study(
         ),
         Bounded("simulation/skill/delay", "That takes five times as long, or longer.", bound=5, at_most=False),
         Bounded("simulation/skill/control_reached", "Without weight decay they are not.", bound=KNOWN),
+        Bounded(
+            "simulation/moments/excess",
+            "When training pairs are known, the first matrix is farther from its last state than without decay.",
+            bound=0.1,
+            at_most=False,
+        ),
         Bounded("simulation/network/least_norm", "No matrix that is measured has faded.", bound=FADED, at_most=False),
     ),
     seeds=3,

@@ -9,12 +9,12 @@ for random ones, are at 23 to 25 already when the accuracy of two layers leaves 
 
 *Not reproduced*: a mark that coincides with the rise of the accuracy from .42 to .9 and is absent in the control. The
 query-key rank changes .6 to 2.0 times as fast in the rise as at other steps, faster than 1.2 times in one seed of
-six, and that of the control falls farther, to 20 against 22 to 23. The output-value rank changes 1.5 times as fast or
-faster in four seeds of six, but that of the control does so in five, at the same steps, where its accuracy does not
-move. Nor do subspaces settle early: both circuits come half way to their last state 50 to 200 steps after the rise
-begins; those of the control after 300 to 400 steps, before it. *What tells the networks apart* is where the query-key
-rank without its leading value ends: at 22.0 to 24.5 in two layers, at 20.0 to 20.6 in one. Distances fall to zero at
-the last state by construction. Which mechanism the heads come to use is not asked.
+six, and that of the control falls farther, to 20 against 22 to 23. The output-value rank changes 1.4 times as fast or
+faster in four seeds of six, but that of the control does so in five, at the same steps, while its accuracy hardly
+moves. Nor do subspaces settle early: both circuits come half way to their last state 50 to 200 steps after the rise
+begins; those of the control after 300 to 400 steps. *What tells the networks apart* is where the query-key rank
+without its leading value ends: at 22.0 to 24.5 in two layers, at 20.0 to 20.6 in one. Distances fall to zero at the
+last state by construction. Which mechanism the heads come to use is not asked.
 """
 
 from dataclasses import dataclass, replace

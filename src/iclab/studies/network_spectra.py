@@ -32,7 +32,7 @@ PANELS = (
     ("effective_rank", "effective rank"),
     ("marginal_rank", "without the leading value"),
     ("distance", "distance to the last state"),
-    ("overlap", f"overlap, {LEADING} directions, state before"),
+    ("overlap", "overlap with state before"),
 )
 
 
