@@ -245,7 +245,7 @@ def paces(
 def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Accuracy; then ranks, distances and overlaps of the circuits of the last layer, with random levels in grey."""
     runs = (("control", figures.COLORS[1], "one layer"), ("network", figures.COLORS[0], "two layers"))
-    skill, rest = panels(figure, result, KINDS, runs)
+    skill, rest = panels(figure, result, KINDS, runs, scale="linear")
     chance = float(result["theory/chance"].to_dataset().accuracy)
     skill.axhline(chance, color="#777777", lw=0.8, ls=":", label="chance")
     if "simulation" in result.children:

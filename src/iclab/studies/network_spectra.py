@@ -103,7 +103,6 @@ def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]
     Distances are zero at the last step by construction.
     """
     kinds = [[_readings(series) for series in copies] for copies in matrices]
-
     means = {
         name: np.array([np.mean([one[name] for one in copies], axis=0) for copies in kinds]) for name, _ in PANELS
     }
@@ -144,11 +143,11 @@ def head_circuits(
 
 
 def panels(
-    figure: "Figure", result: "xr.DataTree", names: Sequence[str], runs: Sequence[tuple[str, str, str]]
+    figure: "Figure", result: "xr.DataTree", names: Sequence[str], runs: Sequence[tuple[str, str, str]], *, scale: str
 ) -> "Sequence[Axes]":
     """A row of panels for each kind of matrix, with levels on random numbers in grey; the first column is returned.
 
-    `runs` are groups of the simulation, with color and label.
+    `runs` are groups of the simulation, with color and label; `scale` is that of the steps, linear or log.
     """
     axes = figure.subplots(len(names), 1 + len(PANELS), squeeze=False, sharex=True)
     level = result["theory/levels"].to_dataset()
@@ -161,5 +160,5 @@ def panels(
                 along = found.later if name == "overlap" else found.step
                 figures.seed_lines(place, along, found[name].values[:, row], color=color)
     for place in axes[-1]:
-        place.set(xlabel="steps of training")
+        place.set(xscale=scale, xlabel=f"steps of training ({scale})")
     return list(axes[:, 0])
