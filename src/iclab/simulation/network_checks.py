@@ -26,7 +26,7 @@ def checked_network(config: Any) -> Network:
 
 def checked_key(key: Any) -> "PRNGKeyArray":
     """The key. Raises ValueError unless it is one key of JAX."""
-    whole = isinstance(key, jax.Array) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()
+    whole = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()
     require(whole, f"key must be one key of JAX; got {type(key).__name__}. Make it with keys.key_of(seed).")
     return key
 

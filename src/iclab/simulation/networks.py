@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -43,7 +44,8 @@ def apply(
     """
     read = checked_tokens(checked_network(config), tokens)
     with jax.enable_x64(False):
-        return np.asarray(_applied(config, checked_parameters(config, parameters), read))
+        weights = jax.tree.map(jnp.asarray, checked_parameters(config, parameters))
+        return np.asarray(_applied(config, weights, jnp.asarray(read)))
 
 
 _applied = jax.jit(lambda config, parameters, tokens: config.answer(parameters, tokens), static_argnums=0)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from iclab.numerics import whole_number
-from iclab.simulation.network_parts import Parameters, start
+from iclab.simulation.network_parts import Parameters, drawn, looked_up
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,11 @@ class Perceptron:
         """Tokens of every sequence."""
         return self.length
 
+    @property
+    def entries(self) -> int:
+        """Numbers in the largest array that a sequence goes through."""
+        return max(self.length * self.width, self.hidden, self.outputs)
+
     def start(self, key: jax.Array) -> Parameters:
         """A table of entries N(0, 1/width), matrices of entries N(0, 1/inputs)."""
         shapes = {
@@ -38,7 +43,7 @@ class Perceptron:
             "mlp_in.weight": (self.hidden, self.length * self.width),
             "mlp_out.weight": (self.outputs, self.hidden),
         }
-        return start(shapes, key)
+        return drawn(tuple(shapes.items()), key)
 
     def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, 1, output).
@@ -47,5 +52,5 @@ class Perceptron:
         """
         weights = parameters["mlp_in.weight"].reshape(self.hidden, self.length, self.width)
         added = jnp.einsum("tw,nlw->ltn", parameters["embed.weight"], weights)
-        hidden = jax.nn.relu(sum(added[place][tokens[:, place]] for place in range(self.length)))
+        hidden = jax.nn.relu(sum(looked_up(added[place], tokens[:, place]) for place in range(self.length)))
         return (hidden @ parameters["mlp_out.weight"].T)[:, None]

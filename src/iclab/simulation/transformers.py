@@ -12,11 +12,12 @@ from iclab.numerics import instance, one_of, require, whole_number
 from iclab.simulation.network_parts import (
     ACTIVATIONS,
     Parameters,
+    drawn,
     layer_norm,
     linear_shares,
+    looked_up,
     rotated,
     softmax_shares,
-    start,
 )
 
 
@@ -85,13 +86,18 @@ class Transformer:
         return 1
 
     @property
+    def entries(self) -> int:
+        """Numbers in the largest array that a sequence goes through: neurons, scores or outputs."""
+        return self.length * max(self.width, self.mlp, self.heads * self.length, self.outputs)
+
+    @property
     def head_dim(self) -> int:
         """Entries of a query."""
         return self.width // self.heads
 
     def start(self, key: jax.Array) -> Parameters:
         """Tables of entries N(0, 1/width), matrices of entries N(0, 1/inputs), gains of one."""
-        return start(self._shapes(), key)
+        return drawn(tuple(self._shapes().items()), key)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         width = self.width
@@ -124,9 +130,9 @@ class Transformer:
         contexts, length = tokens.shape[:2]
         shape = (contexts, length)
         table = parameters.get("positions.weight")
-        positions = None if table is None else jnp.tile(table[:length], (contexts, 1))
+        positions: Any = None if table is None else jnp.tile(table[:length], (contexts, 1))
         if self.vocabulary:
-            state = parameters["embed.weight"][tokens.reshape(-1)]
+            state = looked_up(parameters["embed.weight"], tokens.reshape(-1))
         else:
             state = tokens.reshape(-1, self.features) @ parameters["read_in.weight"].T
         if self.positions == "absolute":
