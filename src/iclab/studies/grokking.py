@@ -12,8 +12,12 @@ control it is .26 to .28 at the first of these times. It is a steady slide, with
 at 110 until half of the held-out pairs are known, 106 to 107, and is 98 to 99 when all are. *Not particular to
 generalization*: ranks fall in the control too, by less and later, to 101, and that of the embedding falls from 49 to
 45 or less in both networks. Overlaps of the leading directions of one state with the one before are near one
-throughout and mark nothing. Distances fall to zero at the last state by construction. The full case is a transformer
-of one layer.
+throughout and mark nothing. Distances fall to zero at the last state by construction.
+
+The full case is a transformer of one layer on two fifths of all sums; one run: held-out sums are known after 5200
+steps. The output-value circuits of its heads are .46, .31 and .20 from the last state at the three times, the
+control's .12, .06 and .03; their effective rank is 17.5, 13.0 and 9.6, while the control's stays at 17.5 or above.
+Here the fall of the rank is not seen in the control. No query-key circuit fades.
 """
 
 import json
