@@ -1,6 +1,6 @@
 """What networks train on: tokens, what is to be answered at each of them, and which answers count."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -21,10 +21,8 @@ class Data(Protocol):
     draws once what all batches share, and a batch depends on that and on its own key alone.
     """
 
-    @property
-    def loss(self) -> str:
-        """How an answer is judged: "cross-entropy" or "square"."""
-        ...
+    loss: ClassVar[str]
+    """How an answer is judged: "cross-entropy" or "square"."""
 
     @property
     def length(self) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 
 from iclab.numerics import whole_number
 from iclab.simulation.network_parts import Parameters, drawn, looked_up
@@ -45,7 +46,11 @@ class Perceptron:
         return drawn(tuple(shapes.items()), key)
 
     def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
-        """Outputs (context, 1, output)."""
-        embedded = looked_up(parameters["embed.weight"], tokens).reshape(len(tokens), -1)
-        hidden = jax.nn.relu(embedded @ parameters["mlp_in.weight"].T)
+        """Outputs (context, 1, output).
+
+        What a token adds to each neuron is looked up: there are fewer tokens than places where they stand.
+        """
+        weights = parameters["mlp_in.weight"].reshape(self.hidden, self.length, self.width)
+        added = jnp.einsum("tw,nlw->ltn", parameters["embed.weight"], weights)
+        hidden = jax.nn.relu(sum(looked_up(added[place], tokens[:, place]) for place in range(self.length)))
         return (hidden @ parameters["mlp_out.weight"].T)[:, None]

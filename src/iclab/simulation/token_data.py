@@ -83,7 +83,8 @@ class PeriodicSequences:
 class ModularAddition:
     """a + b modulo p for all pairs, some of which are trained on, all at once, and the others held out.
 
-    Tokens are a and b ("pair"), or a, b and a sign that stands for = ("equation"); the sum is asked for at the last.
+    Tokens are a and b ("pair"), or a, b and a sign that stands for = ("equation"); the sum is asked for at the last
+    alone, of networks that answer there alone.
 
     Raises ValueError for a modulus below 2 and for fractions that leave no pair to train on or none to hold out.
     """
@@ -140,9 +141,8 @@ class ModularAddition:
         first, second = pairs // self.modulus, pairs % self.modulus
         sign = jnp.full_like(first, self.modulus)
         tokens = jnp.stack([first, second, sign][: self.length], axis=1)
-        last = jnp.zeros(tokens.shape, jnp.float32).at[:, -1].set(1.0)
-        total = jnp.broadcast_to(((first + second) % self.modulus)[:, None], tokens.shape)
-        return Batch(tokens, total, last)
+        total = ((first + second) % self.modulus)[:, None]
+        return Batch(tokens, total, jnp.ones(total.shape, jnp.float32))
 
 
 def _whole(even: Float[jax.Array, "*several"], count: int) -> Int[jax.Array, "*several"]:

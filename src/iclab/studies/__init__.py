@@ -37,6 +37,8 @@ _OURS = (
     "low_rank_tasks",
     "separate_tokens",
     "pattern_selection",
+    "icl_emergence",
+    "grokking",
 )
 
 

@@ -1,0 +1,59 @@
+"""Runs of networks from which only weights along training are kept, and what these weights get right."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from iclab.simulation.batches import Batch, Data
+from iclab.simulation.network_parts import Network, Parameters
+from iclab.simulation.network_training import train
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+BETAS = (0.9, 0.98)  # of AdamW
+
+
+@lru_cache(maxsize=32)
+def adamw(rate: float, *, decay: float) -> optax.GradientTransformation:
+    """AdamW at a constant rate, with weight decay on everything.
+
+    The same numbers give the same object, so that a loop that was compiled with it is found again.
+    """
+    return optax.adamw(rate, b1=BETAS[0], b2=BETAS[1], weight_decay=decay)
+
+
+def weights_along(
+    config: Network,
+    data: Data,
+    *,
+    steps: Iterable[int],
+    optimizer: optax.GradientTransformation,
+    key: "PRNGKeyArray",
+) -> list[Parameters]:
+    """The weights of a run at each of the steps that are named. Raises as `train` does."""
+    kept: list[Parameters] = []
+    train(
+        config,
+        data,
+        steps=steps,
+        optimizer=optimizer,
+        key=key,
+        checkpoints=lambda step, state: kept.append(state["parameters"]),
+    )
+    return kept
+
+
+def accuracy(config: Network, parameters: Mapping[str, Any], batch: Batch) -> float:
+    """Share of right answers, the likeliest of all, over the positions that count."""
+    return float(_accuracy(config, dict(parameters), batch))
+
+
+@partial(jax.jit, static_argnums=0)
+def _accuracy(config: Network, parameters: Parameters, batch: Batch) -> jax.Array:
+    answers = jnp.argmax(config.answer(parameters, batch.tokens), axis=-1)
+    return jnp.sum((answers == batch.target) * batch.weight) / jnp.sum(batch.weight)

@@ -1,0 +1,291 @@
+"""Do spectra mark the time at which a network that has memorized sums learns the rule behind them?
+
+A network learns half of all sums modulo 53 and is asked for the other half, with weight decay and, from the same
+start and on the same pairs, without. *The paper's*, arXiv 2504.12916: where generalization comes long after
+memorization, subspaces of weights settle with it. *Known without training*: what random matrices of the same shapes
+read, in grey, the mean with one spread. *Simulated* by a perceptron, six runs: training pairs are known after 150
+steps, held-out ones after 1900 to 2500; without decay accuracy on those stays below .03 for all 3000 steps.
+
+*Reproduced*: what neurons respond to settles late. The distance of their input weights to the last state is .60 to
+.62 when training pairs are known, .27 to .33 when half of the held-out ones are, .11 to .22 when all are; in the
+control it is .26 to .28 at the first of these times. It is a steady slide, without a jump. Their effective rank stays
+at 110 until half of the held-out pairs are known, 106 to 107, and is 98 to 99 when all are. *Not particular to
+generalization*: ranks fall in the control too, by less and later, to 101, and that of the embedding falls from 49 to
+45 or less in both networks. Overlaps of the leading directions of one state with the one before are near one
+throughout and mark nothing. Distances fall to zero at the last state by construction.
+
+The full case is a transformer of one layer on two fifths of all sums; one run: held-out sums are known after 5200
+steps. The output-value circuits of its heads are .46, .31 and .20 from the last state at the three times, the
+control's .12, .06 and .03; their effective rank is 17.5, 13.0 and 9.6, while the control's stays at 17.5 or above.
+Here the fall of the rank is not seen in the control. No query-key circuit fades.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iclab import figures
+from iclab.claims import Bounded
+from iclab.numerics import one_of, positive, require, whole_number
+from iclab.outcomes import quantity
+from iclab.studies.network_spectra import (
+    FADED,
+    LEADING,
+    Kind,
+    SpectralCurves,
+    SpectralLevels,
+    curves,
+    head_circuits,
+    least_norms,
+    levels,
+    panels,
+)
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.figure import Figure
+
+    from iclab.simulation.network_parts import Network
+    from iclab.simulation.sequences import ModularAddition
+    from iclab.spectra.factors import Matrix
+
+Array = np.ndarray
+KNOWN = 0.99  # accuracy of what is learned
+EARLY = (0, 25, 50, 75, 100, 150, 200, 250, 300)  # first steps that are looked at
+MOMENTS = ("memorized", "half", "generalized")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network that learns sums modulo a number, with weight decay and without. Raises ValueError for bad ones."""
+
+    network: str = "mlp"  # or transformer, of one layer
+    modulus: int = 53  # p, of the sums
+    fraction: float = 0.5  # of all pairs that are trained on
+    width: int = 64  # entries of an embedding
+    hidden: int = 256  # neurons
+    heads: int = 2  # attention heads of the transformer
+    rate: float = 0.002  # step of AdamW, on all training pairs
+    decay: float = 1.0  # weight decay
+    steps: int = 3000  # steps of training
+    every: int = 100  # steps from one state that is looked at to the next, after the first ones
+
+    def __post_init__(self) -> None:
+        one_of("network", self.network, ("mlp", "transformer"))
+        for name in ("modulus", "width", "hidden", "heads", "steps", "every"):
+            whole_number(name, getattr(self, name))
+        require(
+            0 < self.fraction < 1,
+            f"fraction must be in (0, 1), with pairs to train on and to hold out; got {self.fraction}.",
+        )
+        positive("rate", self.rate)
+        positive("decay", self.decay)
+        require(self.steps > EARLY[-1], f"steps must be above {EARLY[-1]}; got {self.steps}.")
+        inputs = 2 * self.width if self.network == "mlp" else self.width
+        require(
+            self.hidden > inputs,
+            f"hidden must be above the {inputs} inputs of a neuron, else no weights span less than all neurons; got "
+            f"{self.hidden}.",
+        )
+        require(
+            self.network != "mlp" or self.width > self.modulus,
+            f"width must be above the modulus {self.modulus}, else embeddings span all of it; got {self.width}.",
+        )
+        require(
+            self.network == "mlp" or self.width % self.heads == 0,
+            f"heads must divide the width {self.width}; got {self.heads}.",
+        )
+        require(
+            self.network != "transformer" or self.width > LEADING * self.heads,
+            f"width must be above {LEADING} for each head, whose leading directions are compared; got {self.width}.",
+        )
+
+    @property
+    def marks(self) -> list[int]:
+        """Steps at which the networks are looked at."""
+        return sorted({*EARLY, *range(self.every, self.steps + 1, self.every), self.steps})
+
+
+@dataclass(frozen=True)
+class Skill:
+    """What the network and the control without weight decay know, and when."""
+
+    step: Int[Array, "step"] = quantity("s", "step", words="steps of training")
+    train: Float[Array, "step"] = quantity("A", "step", words="accuracy on the training pairs")
+    test: Float[Array, "step"] = quantity("A", "step", words="accuracy on the held-out pairs")
+    control_train: Float[Array, "step"] = quantity("A", "step", words="accuracy on the training pairs, no decay")
+    control_test: Float[Array, "step"] = quantity("A", "step", words="accuracy on the held-out pairs, no decay")
+    reached: float = quantity("A", words="largest accuracy on the held-out pairs")
+    control_reached: float = quantity("A", words="largest accuracy on the held-out pairs, no decay")
+    memorized: int = quantity("s", words="first step that is looked at with the training pairs known")
+    generalized: int = quantity(
+        "s", words="first step that is looked at with the held-out pairs known, else the last"
+    )
+    delay: float = quantity("s/s", words="step at which the held-out pairs are known over that of the training pairs")
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Spectra when training pairs are known, when half of the held-out ones are, and when those are known too.
+
+    The last state stands for a moment that does not come.
+    """
+
+    excess: float = quantity(
+        "Δδ", words="distance of the first kind of matrix over that without decay, when training pairs are known"
+    )
+    step: Int[Array, "moment"] = quantity("s", "moment", words="first step that is looked at")
+    distance: Float[Array, "matrix moment"] = quantity("δ", "matrix", "moment", words="distance to the last state")
+    effective_rank: Float[Array, "matrix moment"] = quantity("r", "matrix", "moment", words="effective rank")
+    control_distance: Float[Array, "matrix moment"] = quantity(
+        "δ", "matrix", "moment", words="distance to the last state, no decay, at the same steps"
+    )
+    control_effective_rank: Float[Array, "matrix moment"] = quantity(
+        "r", "matrix", "moment", words="effective rank, no decay, at the same steps"
+    )
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Norms of the query-key circuits of a transformer: where they have faded, ranks are those of rounding noise."""
+
+    step: Int[Array, "step"] = quantity("s", "step", words="steps of training")
+    norm: Float[Array, "step"] = quantity("n", "step", words="least norm of a head over its own largest")
+    control_norm: Float[Array, "step"] = quantity(
+        "n", "step", words="least norm of a head over its own largest, no decay"
+    )
+
+
+def kinds(case: Case) -> tuple[Kind, ...]:
+    """What is measured of a network, on which side: neurons by what they write, others by what they read."""
+    if case.network == "mlp":
+        return Kind("MLP input", (2 * case.width, case.hidden)), Kind("embedding", (case.modulus, case.width))
+    head = (case.width, case.width // case.heads, case.width)
+    return Kind("output-value", head, case.heads), Kind("MLP input", (case.width, case.hidden))
+
+
+def theory(case: Case) -> dict[str, SpectralLevels]:
+    """What is known without training: what random matrices read."""
+    return {"levels": levels(kinds(case))}
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments | SpectralCurves | Gate]:
+    """The network and its control: the same start and the same pairs, with weight decay and without."""
+    from iclab.simulation.network_runs import accuracy, adamw, weights_along
+    from iclab.simulation.network_training import roles
+
+    network, data = described(case)
+    pairs = data.fixed(roles(key).fixed)
+    batches = {"train": data.batch(pairs, key), "test": data.held_out(pairs)}
+    scores: dict[str, Float[Array, "step"]] = {}
+    spectra, norms = {}, []
+    for name, decay in (("", case.decay), ("control_", 0.0)):
+        states = weights_along(network, data, steps=case.marks, optimizer=adamw(case.rate, decay=decay), key=key)
+        for which, batch in batches.items():
+            scores[name + which] = np.array([accuracy(network, state, batch) for state in states])
+        spectra[name] = curves(case.marks, matrices(case, states))
+        norms += [least_norms(head_circuits(states, 0, heads=case.heads)[0])] if case.network == "transformer" else []
+    moments = [first_above(scores["train"], KNOWN), *(first_above(scores["test"], one) for one in (0.5, KNOWN))]
+    step = np.array(case.marks)
+    memorized, _, generalized = step[moments]
+    at = {
+        name + measure: getattr(one, measure)[:, moments]
+        for name, one in spectra.items()
+        for measure in ("distance", "effective_rank")
+    }
+    return {
+        "skill": Skill(
+            step=step,
+            **scores,
+            reached=float(scores["test"].max()),
+            control_reached=float(scores["control_test"].max()),
+            memorized=int(memorized),
+            generalized=int(generalized),
+            delay=float(generalized / memorized),
+        ),
+        "network": spectra[""],
+        "control": spectra["control_"],
+        "moments": Moments(
+            excess=float(at["distance"][0, 0] - at["control_distance"][0, 0]), step=step[moments], **at
+        ),
+        **({"gate": Gate(step, *norms)} if norms else {}),
+    }
+
+
+def described(case: Case) -> "tuple[Network, ModularAddition]":
+    """The network of a case and the pairs that it learns from."""
+    from iclab.simulation.networks import Perceptron, Transformer
+    from iclab.simulation.sequences import ModularAddition
+
+    if case.network == "mlp":
+        data = ModularAddition(case.modulus, case.fraction, "pair")
+        return Perceptron(data.vocabulary, data.outputs, width=case.width, hidden=case.hidden), data
+    data = ModularAddition(case.modulus, case.fraction, "equation")
+    network = Transformer(
+        length=data.length, outputs=data.outputs, vocabulary=data.vocabulary, layers=1, width=case.width,
+        heads=case.heads, mlp=case.hidden, activation="relu", norm="none", last_only=True,
+    )  # fmt: skip
+    return network, data
+
+
+def matrices(case: Case, states: Sequence[Mapping[str, Any]]) -> "Sequence[Sequence[Sequence[Matrix]]]":
+    """The matrices (kind, copy, state) whose spectra are taken."""
+    if case.network == "mlp":
+        return [[[state["mlp_in.weight"].T for state in states]], [[state["embed.weight"] for state in states]]]
+    _, written = head_circuits(states, 0, heads=case.heads)
+    return [written, [[state["layers.0.mlp_in.weight"].T for state in states]]]
+
+
+def first_above(curve: Float[Array, "step"], height: float) -> int:
+    """Index of the first entry above a height, of the last one if there is none."""
+    return int(np.argmax(curve > height)) if np.any(curve > height) else len(curve) - 1
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Accuracy; then ranks, distances and overlaps of two kinds of matrices, with random levels in grey."""
+    runs = (("control", figures.COLORS[1], "no weight decay"), ("network", figures.COLORS[0], "weight decay"))
+    names = [kind.name for kind in kinds(Case(**json.loads(result.attrs["case"])))]
+    held_out, train = panels(figure, result, names, runs, scale="log")
+    if "simulation" in result.children:
+        found = result["simulation/skill"].to_dataset()
+        for (_, color, label), control in zip(runs, ("control_", ""), strict=True):
+            for place, pairs in ((held_out, "test"), (train, "train")):
+                figures.seed_lines(place, found.step, found[control + pairs].values, color=color, label=label)
+        held_out.legend()
+    for place, pairs in ((held_out, "held-out"), (train, "training")):
+        place.set(title=f"accuracy on {pairs} pairs", ylim=(-0.02, 1.02))
+
+
+STUDY = Study(
+    name="grokking",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(Case(), network="transformer", fraction=0.4, width=48, hidden=192, steps=8000, every=200),
+    theory=theory,
+    simulation=simulation,
+    figure=figure,
+    claims=(
+        Bounded("simulation/skill/memorized", "Training pairs are known early.", bound=300),
+        Bounded(
+            "simulation/skill/reached", "Held-out pairs are known by the end of the run.", bound=KNOWN, at_most=False
+        ),
+        Bounded("simulation/skill/delay", "That takes five times as long, or longer.", bound=5, at_most=False),
+        Bounded("simulation/skill/control_reached", "Without weight decay they are not.", bound=KNOWN),
+        Bounded(
+            "simulation/moments/excess",
+            "When training pairs are known, the first matrix is farther from its last state than without decay.",
+            bound=0.1,
+            at_most=False,
+        ),
+        Bounded("simulation/network/least_norm", "No matrix that is measured has faded.", bound=FADED, at_most=False),
+    ),
+    seeds=3,
+    size=(12.0, 4.8),
+)
