@@ -1,0 +1,94 @@
+"""Functions that contexts of regression follow, each told by a vector, its task.
+
+For inputs N(0, I/D) the labels have mean 0 and variance 1 over tasks and inputs in every class.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Float
+
+from iclab.numerics import require, whole_number
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+EXACT = "highest"  # precision of products, which some devices would otherwise round to 10 bits
+
+
+@dataclass(frozen=True)
+class Linear:
+    """wᵀx with tasks w ~ N(0, I)."""
+
+    def entries(self, dimension: int) -> int:
+        """Numbers that tell a task."""
+        return dimension
+
+    def draw(self, key: "PRNGKeyArray", count: int, dimension: int) -> Float[jax.Array, "task D"]:
+        """New tasks."""
+        return jax.random.normal(key, (count, dimension), jnp.float32)
+
+    def values(self, tasks: Float[jax.Array, "P D"], inputs: Float[jax.Array, "P n D"]) -> Float[jax.Array, "P n"]:
+        """The function of each task at its own inputs."""
+        return jnp.einsum("pnd,pd->pn", inputs, tasks, precision=EXACT)
+
+
+@dataclass(frozen=True)
+class SparseLinear(Linear):
+    """wᵀx with tasks of few non-zero entries, at random places and N(0, D/s).
+
+    Raises ValueError for fewer than one, and when asked for tasks with more than there are entries.
+    """
+
+    nonzero: int = 3  # s, entries of a task that are not 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nonzero", whole_number("nonzero", self.nonzero))
+
+    def entries(self, dimension: int) -> int:
+        """Numbers that tell a task."""
+        require(
+            self.nonzero <= dimension,
+            f"nonzero must be at most the dimension, {dimension}; got {self.nonzero}.",
+        )
+        return dimension
+
+    def draw(self, key: "PRNGKeyArray", count: int, dimension: int) -> Float[jax.Array, "task D"]:
+        """New tasks."""
+        for_entries, for_places = jax.random.split(key)
+        order = jnp.argsort(jax.random.uniform(for_places, (count, dimension), jnp.float32), axis=1)
+        dense = super().draw(for_entries, count, dimension)
+        return jnp.where(order < self.nonzero, math.sqrt(dimension / self.nonzero) * dense, 0.0)
+
+
+@dataclass(frozen=True)
+class TwoLayer:
+    """√(2/r) Σ v max(0, uᵀx) over r hidden neurons, all weights u and v of a task being N(0, 1).
+
+    Raises ValueError for fewer than one neuron.
+    """
+
+    hidden: int = 100  # r, neurons
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", whole_number("hidden", self.hidden))
+
+    def entries(self, dimension: int) -> int:
+        """Numbers that tell a task."""
+        return self.hidden * (dimension + 1)
+
+    def draw(self, key: "PRNGKeyArray", count: int, dimension: int) -> Float[jax.Array, "task entry"]:
+        """New tasks."""
+        return jax.random.normal(key, (count, self.entries(dimension)), jnp.float32)
+
+    def values(
+        self, tasks: Float[jax.Array, "P entry"], inputs: Float[jax.Array, "P n D"]
+    ) -> Float[jax.Array, "P n"]:
+        """The function of each task at its own inputs."""
+        weights = tasks.reshape(len(tasks), self.hidden, -1)
+        neurons = jnp.einsum("pnd,prd->pnr", inputs, weights[..., :-1], precision=EXACT)
+        answer = jnp.einsum("pnr,pr->pn", jax.nn.relu(neurons), weights[..., -1], precision=EXACT)
+        return math.sqrt(2 / self.hidden) * answer

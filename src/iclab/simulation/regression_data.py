@@ -1,0 +1,185 @@
+"""Contexts of regression for networks: with fresh tasks or those of a pool, fresh themselves or drawn once.
+
+Inputs are N(0, I/D) and labels have variance 1 before noise. Contexts come as sequences of tokens in three forms:
+"pair" has the tokens (x, y, 0) and for the query (x, 0, 1); "paper" leaves out that mark; "interleaved" has inputs
+(x, 0) and labels (0, y) in turn, and asks for a label at every input.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Float
+
+from iclab.numerics import checked_number, one_of, require, whole_number
+from iclab.simulation.batches import Batch
+from iclab.simulation.function_classes import Linear, SparseLinear, TwoLayer
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+FORMS = ("pair", "paper", "interleaved")
+
+
+@dataclass(frozen=True)
+class RegressionContexts:
+    """Fresh contexts in every batch, each with a task of a pool that is drawn once, or with a fresh one.
+
+    Raises ValueError for sizes below 1, negative noise and unknown forms.
+    """
+
+    loss: ClassVar[str] = "square"
+    outputs: ClassVar[int] = 1
+
+    dimension: int = 4  # D, entries of an input
+    context_length: int = 8  # N, labelled examples before the last query
+    noise: float = 0.0  # ρ, variance of the label noise
+    tasks: int | None = None  # K, tasks of the pool; None: a fresh one for every context
+    batch_size: int = 128  # contexts of a batch
+    form: str = "pair"  # of the tokens: pair, paper or interleaved
+    functions: Linear | SparseLinear | TwoLayer = Linear()
+
+    def __post_init__(self) -> None:
+        for name in ("dimension", "context_length", "batch_size"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+        noise = checked_number("noise", self.noise, at_least=0.0, advice="It is a variance.")
+        object.__setattr__(self, "noise", noise)
+        one_of("form", self.form, FORMS)
+        self.functions.entries(self.dimension)
+        if self.tasks is not None:
+            require(self.tasks != 0, "tasks must be at least 1; got an empty pool. For fresh tasks use tasks=None.")
+            object.__setattr__(self, "tasks", whole_number("tasks", self.tasks))
+
+    @property
+    def length(self) -> int:
+        """Tokens of a context."""
+        return self.context_length * (2 if self.form == "interleaved" else 1) + 1
+
+    @property
+    def features(self) -> int:
+        """Numbers of a token."""
+        return self.dimension + (2 if self.form == "pair" else 1)
+
+    @property
+    def asked(self) -> slice:
+        """Positions at which a label is asked for."""
+        return slice(None, None, 2) if self.form == "interleaved" else slice(-1, None)
+
+    @property
+    def examples_before(self) -> tuple[int, ...]:
+        """Labelled examples before each position at which a label is asked for."""
+        least = 0 if self.form == "interleaved" else self.context_length
+        return tuple(range(least, self.context_length + 1))
+
+    def fixed(self, key: "PRNGKeyArray") -> Float[jax.Array, "K entry"]:
+        """The tasks of the pool; none for fresh ones."""
+        return self.functions.draw(key, self.tasks or 0, self.dimension)
+
+    def batch(self, fixed: Float[jax.Array, "K entry"], key: "PRNGKeyArray") -> Batch:
+        """New contexts of tasks of the pool, or of fresh tasks where there is none."""
+        return self.test_of_pool(fixed, key, self.batch_size)
+
+    def test(self, fixed: Float[jax.Array, "K entry"], key: "PRNGKeyArray", count: int) -> Batch:
+        """New contexts of new tasks: on these the error is that of ICL."""
+        del fixed
+        for_tasks, for_contexts = jax.random.split(key)
+        return self.contexts_of(self.functions.draw(for_tasks, count, self.dimension), for_contexts)
+
+    def test_of_pool(self, fixed: Float[jax.Array, "K entry"], key: "PRNGKeyArray", count: int) -> Batch:
+        """New contexts of tasks of the pool, each task as likely: on these the error is that of IDG."""
+        if self.tasks is None:
+            return self.test(fixed, key, count)
+        for_tasks, for_contexts = jax.random.split(key)
+        return self.contexts_of(chosen(fixed, count, for_tasks), for_contexts)
+
+    def contexts_of(self, tasks: Float[jax.Array, "P entry"], key: "PRNGKeyArray") -> Batch:
+        """A new context of each task. Without noise the same key draws the same inputs."""
+        for_inputs, for_noise = jax.random.split(key)
+        shape = (len(tasks), self.context_length + 1)
+        inputs = jax.random.normal(for_inputs, (*shape, self.dimension), jnp.float32) / math.sqrt(self.dimension)
+        noise = math.sqrt(self.noise) * jax.random.normal(for_noise, shape, jnp.float32)
+        return self._in_form(inputs, self.functions.values(tasks, inputs) + noise)
+
+    def examples(self, batch: Batch) -> tuple[Float[Any, "P N+1 D"], Float[Any, "P N+1"]]:
+        """Inputs and labels of contexts, those of the query last."""
+        apart = slice(None, None, 2) if self.form == "interleaved" else slice(None)
+        return batch.tokens[:, apart, : self.dimension], batch.target[:, apart]
+
+    def _in_form(self, inputs: Float[jax.Array, "P N+1 D"], labels: Float[jax.Array, "P N+1"]) -> Batch:
+        count, d = len(labels), self.dimension
+        tokens = jnp.zeros((count, self.length, self.features), jnp.float32)
+        weight = jnp.zeros((count, self.length), jnp.float32).at[:, self.asked].set(1.0)
+        if self.form == "interleaved":
+            tokens = tokens.at[:, ::2, :d].set(inputs).at[:, 1::2, d].set(labels[:, :-1])
+            return Batch(tokens, jnp.zeros_like(weight).at[:, ::2].set(labels), weight)
+        tokens = tokens.at[..., :d].set(inputs).at[:, :-1, d].set(labels[:, :-1])
+        return Batch(tokens.at[:, -1, d + 1 :].set(1.0), labels, weight)
+
+
+@dataclass(frozen=True)
+class FixedRegression:
+    """A set of sequences drawn once: every batch is all of them, or several at random, none of them twice.
+
+    Each sequence has a task of the pool, at random, or one of its own. As many as are in a batch: `batch_size` of the
+    contexts.
+
+    Raises ValueError for fewer sequences than a batch holds.
+    """
+
+    loss: ClassVar[str] = "square"
+    outputs: ClassVar[int] = 1
+
+    contexts: RegressionContexts  # law of a sequence
+    sequences: int  # n, contexts seen in pretraining
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sequences", whole_number("sequences", self.sequences))
+        size = self.contexts.batch_size
+        require(
+            size <= self.sequences,
+            f"sequences must be at least those of a batch, {size}; got {self.sequences}. Lower batch_size.",
+        )
+
+    @property
+    def length(self) -> int:
+        """Tokens of a context."""
+        return self.contexts.length
+
+    @property
+    def features(self) -> int:
+        """Numbers of a token."""
+        return self.contexts.features
+
+    def fixed(self, key: "PRNGKeyArray") -> tuple[Float[jax.Array, "K entry"], Batch]:
+        """The tasks of the pool, or those of all sequences, and the sequences."""
+        for_pool, for_choice, for_contexts = jax.random.split(key, 3)
+        law, count = self.contexts, self.sequences
+        pool = law.functions.draw(for_pool, law.tasks or count, law.dimension)
+        tasks = pool if law.tasks is None else chosen(pool, count, for_choice)
+        return pool, law.contexts_of(tasks, for_contexts)
+
+    def batch(self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: "PRNGKeyArray") -> Batch:
+        """Several of the sequences, or all in their order."""
+        _, every = fixed
+        if self.contexts.batch_size == self.sequences:
+            return every
+        rows = jax.random.permutation(key, jnp.arange(self.sequences, dtype=jnp.int32))[: self.contexts.batch_size]
+        return Batch(*(part[rows] for part in every))
+
+    def test(self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: "PRNGKeyArray", count: int) -> Batch:
+        """New contexts of new tasks: on these the error is that of ICL."""
+        return self.contexts.test(fixed[0], key, count)
+
+    def test_of_pool(
+        self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: "PRNGKeyArray", count: int
+    ) -> Batch:
+        """New contexts of the tasks that were trained on: on these the error is that of IDG."""
+        for_tasks, for_contexts = jax.random.split(key)
+        return self.contexts.contexts_of(chosen(fixed[0], count, for_tasks), for_contexts)
+
+
+def chosen(pool: Float[jax.Array, "K entry"], count: int, key: "PRNGKeyArray") -> Float[jax.Array, "P entry"]:
+    """Tasks of a pool, each as likely."""
+    return pool[jax.random.randint(key, (count,), 0, len(pool), jnp.int32)]

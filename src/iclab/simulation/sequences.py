@@ -1,0 +1,21 @@
+"""Data for networks: contexts of regression, periodic sequences and sums modulo a number, as batches of tokens.
+
+Each kind is a frozen dataclass of plain numbers, with the methods of `Data`.
+"""
+
+from iclab.simulation.batches import Batch, Data
+from iclab.simulation.function_classes import Linear, SparseLinear, TwoLayer
+from iclab.simulation.regression_data import FixedRegression, RegressionContexts
+from iclab.simulation.token_data import ModularAddition, PeriodicSequences
+
+__all__ = [
+    "Batch",
+    "Data",
+    "FixedRegression",
+    "Linear",
+    "ModularAddition",
+    "PeriodicSequences",
+    "RegressionContexts",
+    "SparseLinear",
+    "TwoLayer",
+]

@@ -1,0 +1,145 @@
+"""Sequences of tokens out of a vocabulary: periodic ones, and sums modulo a number."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Int
+
+from iclab.numerics import one_of, positive, require, whole_number
+from iclab.simulation.batches import Batch
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+
+@dataclass(frozen=True)
+class PeriodicSequences:
+    """Random tokens that repeat with a period, drawn anew for each sequence: the next token is asked for everywhere.
+
+    From the second period on it follows from the context alone. A range of periods leaves no fixed distance at which
+    to look.
+
+    Raises ValueError for sizes below 1 and for periods that leave nothing to be foretold.
+    """
+
+    loss: ClassVar[str] = "cross-entropy"
+
+    vocabulary: int = 32  # different tokens
+    length: int = 32  # tokens of a sequence
+    shortest: int = 12  # period
+    longest: int = 16  # period
+    batch_size: int = 32  # sequences of a batch
+
+    def __post_init__(self) -> None:
+        for name, least in {"vocabulary": 2, "length": 3, "shortest": 1, "longest": 1, "batch_size": 1}.items():
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=least))
+        require(
+            self.shortest <= self.longest,
+            f"shortest must be at most longest, {self.longest}; got {self.shortest}.",
+        )
+        require(
+            self.longest <= self.length - 2,
+            f"longest must be at most length - 2, {self.length - 2}, so that a token recurs and another follows it; "
+            f"got {self.longest}.",
+        )
+
+    @property
+    def outputs(self) -> int:
+        """A number for each token."""
+        return self.vocabulary
+
+    def fixed(self, key: "PRNGKeyArray") -> tuple[()]:
+        """Nothing: every batch is fresh."""
+        del key
+        return ()
+
+    def batch(self, fixed: tuple[()], key: "PRNGKeyArray") -> Batch:
+        """New sequences; every token that has a next one counts."""
+        del fixed
+        sequences, _ = self._drawn(self.batch_size, key)
+        weight = jnp.ones((self.batch_size, self.length), jnp.float32).at[:, -1].set(0.0)
+        return Batch(sequences[:, :-1], sequences[:, 1:], weight)
+
+    def test(self, fixed: tuple[()], key: "PRNGKeyArray", count: int) -> Batch:
+        """New sequences; a token counts that has occurred one period earlier and has a next one."""
+        del fixed
+        sequences, period = self._drawn(count, key)
+        place = jnp.arange(self.length)
+        counts = (place >= period) & (place + 1 < self.length)
+        return Batch(sequences[:, :-1], sequences[:, 1:], counts.astype(jnp.float32))
+
+    def _drawn(self, count: int, key: "PRNGKeyArray") -> tuple[Int[jax.Array, "P length+1"], Int[jax.Array, "P 1"]]:
+        """Sequences that are one token longer, and their periods."""
+        for_tokens, for_period = jax.random.split(key)
+        word = jax.random.randint(for_tokens, (count, self.longest), 0, self.vocabulary, jnp.int32)
+        period = jax.random.randint(for_period, (count, 1), self.shortest, self.longest + 1, jnp.int32)
+        place = jnp.arange(self.length + 1, dtype=jnp.int32) % period
+        return jnp.take_along_axis(word, place, axis=1), period
+
+
+@dataclass(frozen=True)
+class ModularAddition:
+    """a + b modulo p for all pairs, some of which are trained on, all at once, and the others held out.
+
+    Tokens are a and b ("pair"), or a, b and a sign that stands for = ("equation"); the sum is asked for at the last.
+
+    Raises ValueError for a modulus below 2 and for fractions that leave no pair to train on or none to hold out.
+    """
+
+    loss: ClassVar[str] = "cross-entropy"
+
+    modulus: int = 53  # p
+    fraction: float = 0.5  # of all pairs that are trained on
+    form: str = "pair"  # of the tokens: pair or equation
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "modulus", whole_number("modulus", self.modulus, least=2))
+        object.__setattr__(self, "fraction", positive("fraction", self.fraction))
+        one_of("form", self.form, ("pair", "equation"))
+        require(
+            self.fraction < 1 and 0 < self.trained < self.modulus**2,
+            f"fraction must be in (0, 1) and leave pairs on both sides; got {self.fraction} of {self.modulus**2}.",
+        )
+
+    @property
+    def trained(self) -> int:
+        """Pairs that are trained on."""
+        return round(self.fraction * self.modulus**2)
+
+    @property
+    def vocabulary(self) -> int:
+        """Different tokens."""
+        return self.modulus + (self.form == "equation")
+
+    @property
+    def length(self) -> int:
+        """Tokens of a sequence."""
+        return 2 + (self.form == "equation")
+
+    @property
+    def outputs(self) -> int:
+        """A number for each sum."""
+        return self.modulus
+
+    def fixed(self, key: "PRNGKeyArray") -> Int[jax.Array, "p²"]:
+        """All pairs, a p + b, in random order: those that are trained on come first."""
+        return jax.random.permutation(key, jnp.arange(self.modulus**2, dtype=jnp.int32))
+
+    def batch(self, fixed: Int[jax.Array, "p²"], key: "PRNGKeyArray") -> Batch:
+        """All pairs that are trained on."""
+        del key
+        return self._sums(fixed[: self.trained])
+
+    def held_out(self, fixed: Int[jax.Array, "p²"]) -> Batch:
+        """All pairs that are not trained on."""
+        return self._sums(fixed[self.trained :])
+
+    def _sums(self, pairs: Int[jax.Array, "pair"]) -> Batch:
+        first, second = pairs // self.modulus, pairs % self.modulus
+        sign = jnp.full_like(first, self.modulus)
+        tokens = jnp.stack([first, second, sign][: self.length], axis=1)
+        last = jnp.zeros(tokens.shape, jnp.float32).at[:, -1].set(1.0)
+        total = jnp.broadcast_to(((first + second) % self.modulus)[:, None], tokens.shape)
+        return Batch(tokens, total, last)
