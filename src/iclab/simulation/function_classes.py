@@ -5,16 +5,12 @@ For inputs N(0, I/D) the labels have mean 0 and variance 1 over tasks and inputs
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
 from iclab.numerics import require, whole_number
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
 
 EXACT = "highest"  # precision of products, which some devices would otherwise round to 10 bits
 
@@ -23,13 +19,13 @@ EXACT = "highest"  # precision of products, which some devices would otherwise r
 class Linear:
     """wᵀx with tasks w ~ N(0, I)."""
 
-    def entries(self, dimension: int) -> int:
-        """Numbers that tell a task."""
+    def normals(self, dimension: int) -> int:
+        """Normal numbers that a task is made of."""
         return dimension
 
-    def draw(self, key: "PRNGKeyArray", count: int, dimension: int) -> Float[jax.Array, "task D"]:
-        """New tasks."""
-        return jax.random.normal(key, (count, dimension), jnp.float32)
+    def tasks(self, normal: Float[jax.Array, "task normals"]) -> Float[jax.Array, "task D"]:
+        """A task from each row of standard normal numbers."""
+        return normal
 
     def values(self, tasks: Float[jax.Array, "P D"], inputs: Float[jax.Array, "P n D"]) -> Float[jax.Array, "P n"]:
         """The function of each task at its own inputs."""
@@ -48,20 +44,16 @@ class SparseLinear(Linear):
     def __post_init__(self) -> None:
         object.__setattr__(self, "nonzero", whole_number("nonzero", self.nonzero))
 
-    def entries(self, dimension: int) -> int:
-        """Numbers that tell a task."""
-        require(
-            self.nonzero <= dimension,
-            f"nonzero must be at most the dimension, {dimension}; got {self.nonzero}.",
-        )
-        return dimension
+    def normals(self, dimension: int) -> int:
+        """Normal numbers that a task is made of: its entries if all were there, and others whose ranks are places."""
+        require(self.nonzero <= dimension, f"nonzero must be at most the dimension, {dimension}; got {self.nonzero}.")
+        return 2 * dimension
 
-    def draw(self, key: "PRNGKeyArray", count: int, dimension: int) -> Float[jax.Array, "task D"]:
-        """New tasks."""
-        for_entries, for_places = jax.random.split(key)
-        order = jnp.argsort(jax.random.uniform(for_places, (count, dimension), jnp.float32), axis=1)
-        dense = super().draw(for_entries, count, dimension)
-        return jnp.where(order < self.nonzero, math.sqrt(dimension / self.nonzero) * dense, 0.0)
+    def tasks(self, normal: Float[jax.Array, "task normals"]) -> Float[jax.Array, "task D"]:
+        """A task from each row of standard normal numbers."""
+        entries, ranked = jnp.split(normal, 2, axis=1)
+        kept = jnp.argsort(ranked, axis=1) < self.nonzero
+        return jnp.where(kept, math.sqrt(entries.shape[1] / self.nonzero) * entries, 0.0)
 
 
 @dataclass(frozen=True)
@@ -76,13 +68,13 @@ class TwoLayer:
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", whole_number("hidden", self.hidden))
 
-    def entries(self, dimension: int) -> int:
-        """Numbers that tell a task."""
+    def normals(self, dimension: int) -> int:
+        """Normal numbers that a task is made of."""
         return self.hidden * (dimension + 1)
 
-    def draw(self, key: "PRNGKeyArray", count: int, dimension: int) -> Float[jax.Array, "task entry"]:
-        """New tasks."""
-        return jax.random.normal(key, (count, self.entries(dimension)), jnp.float32)
+    def tasks(self, normal: Float[jax.Array, "task normals"]) -> Float[jax.Array, "task entry"]:
+        """A task from each row of standard normal numbers."""
+        return normal
 
     def values(
         self, tasks: Float[jax.Array, "P entry"], inputs: Float[jax.Array, "P n D"]

@@ -47,7 +47,7 @@ class RegressionContexts:
         noise = checked_number("noise", self.noise, at_least=0.0, advice="It is a variance.")
         object.__setattr__(self, "noise", noise)
         one_of("form", self.form, FORMS)
-        self.functions.entries(self.dimension)
+        self.functions.normals(self.dimension)
         if self.tasks is not None:
             require(self.tasks != 0, "tasks must be at least 1; got an empty pool. For fresh tasks use tasks=None.")
             object.__setattr__(self, "tasks", whole_number("tasks", self.tasks))
@@ -75,37 +75,59 @@ class RegressionContexts:
 
     def fixed(self, key: "PRNGKeyArray") -> Float[jax.Array, "K entry"]:
         """The tasks of the pool; none for fresh ones."""
-        return self.functions.draw(key, self.tasks or 0, self.dimension)
+        return self.pool(key, self.tasks or 0)
 
     def batch(self, fixed: Float[jax.Array, "K entry"], key: "PRNGKeyArray") -> Batch:
         """New contexts of tasks of the pool, or of fresh tasks where there is none."""
-        return self.test_of_pool(fixed, key, self.batch_size)
+        return (
+            self.test(fixed, key, self.batch_size)
+            if self.tasks is None
+            else self.test_of_pool(fixed, key, self.batch_size)
+        )
 
     def test(self, fixed: Float[jax.Array, "K entry"], key: "PRNGKeyArray", count: int) -> Batch:
         """New contexts of new tasks: on these the error is that of ICL."""
         del fixed
-        for_tasks, for_contexts = jax.random.split(key)
-        return self.contexts_of(self.functions.draw(for_tasks, count, self.dimension), for_contexts)
+        told = self.functions.normals(self.dimension)
+        normal = self._normal(key, count, told)
+        return self._contexts(self.functions.tasks(normal[:, :told]), normal[:, told:])
 
     def test_of_pool(self, fixed: Float[jax.Array, "K entry"], key: "PRNGKeyArray", count: int) -> Batch:
-        """New contexts of tasks of the pool, each task as likely: on these the error is that of IDG."""
-        if self.tasks is None:
-            return self.test(fixed, key, count)
-        for_tasks, for_contexts = jax.random.split(key)
-        return self.contexts_of(chosen(fixed, count, for_tasks), for_contexts)
+        """New contexts of tasks of the pool, each as likely: on these the error is that of IDG."""
+        normal = self._normal(key, count, 1)
+        even = jax.scipy.special.ndtr(normal[:, 0])  # uniform in 0 .. 1
+        choice = jnp.minimum((len(fixed) * even).astype(jnp.int32), len(fixed) - 1)  # rounding reaches 1
+        return self._contexts(fixed[choice], normal[:, 1:])
 
     def contexts_of(self, tasks: Float[jax.Array, "P entry"], key: "PRNGKeyArray") -> Batch:
-        """A new context of each task. Without noise the same key draws the same inputs."""
-        for_inputs, for_noise = jax.random.split(key)
-        shape = (len(tasks), self.context_length + 1)
-        inputs = jax.random.normal(for_inputs, (*shape, self.dimension), jnp.float32) / math.sqrt(self.dimension)
-        noise = math.sqrt(self.noise) * jax.random.normal(for_noise, shape, jnp.float32)
-        return self._in_form(inputs, self.functions.values(tasks, inputs) + noise)
+        """A new context of each task."""
+        return self._contexts(tasks, self._normal(key, len(tasks), 0))
+
+    def pool(self, key: "PRNGKeyArray", count: int) -> Float[jax.Array, "task entry"]:
+        """New tasks."""
+        return self.functions.tasks(
+            jax.random.normal(key, (count, self.functions.normals(self.dimension)), jnp.float32)
+        )
 
     def examples(self, batch: Batch) -> tuple[Float[Any, "P N+1 D"], Float[Any, "P N+1"]]:
         """Inputs and labels of contexts, those of the query last."""
         apart = slice(None, None, 2) if self.form == "interleaved" else slice(None)
         return batch.tokens[:, apart, : self.dimension], batch.target[:, apart]
+
+    def _normal(self, key: "PRNGKeyArray", count: int, told: int) -> Float[jax.Array, "P normals"]:
+        """A row of normal numbers for each context: `told` for its task, then its inputs, then its noise.
+
+        All in one draw, since every draw costs half a second of compilation, however small.
+        """
+        examples = (self.context_length + 1) * (self.dimension + 1)
+        return jax.random.normal(key, (count, told + examples), jnp.float32)
+
+    def _contexts(self, tasks: Float[jax.Array, "P entry"], normal: Float[jax.Array, "P normals"]) -> Batch:
+        count, n, d = len(tasks), self.context_length + 1, self.dimension
+        inputs = normal[:, : n * d].reshape(count, n, d) / math.sqrt(d)
+        return self._in_form(
+            inputs, self.functions.values(tasks, inputs) + math.sqrt(self.noise) * normal[:, n * d :]
+        )
 
     def _in_form(self, inputs: Float[jax.Array, "P N+1 D"], labels: Float[jax.Array, "P N+1"]) -> Batch:
         count, d = len(labels), self.dimension
@@ -154,11 +176,12 @@ class FixedRegression:
 
     def fixed(self, key: "PRNGKeyArray") -> tuple[Float[jax.Array, "K entry"], Batch]:
         """The tasks of the pool, or those of all sequences, and the sequences."""
-        for_pool, for_choice, for_contexts = jax.random.split(key, 3)
+        for_pool, for_contexts = jax.random.split(key)
         law, count = self.contexts, self.sequences
-        pool = law.functions.draw(for_pool, law.tasks or count, law.dimension)
-        tasks = pool if law.tasks is None else chosen(pool, count, for_choice)
-        return pool, law.contexts_of(tasks, for_contexts)
+        pool = law.pool(for_pool, law.tasks or count)
+        if law.tasks is None:
+            return pool, law.contexts_of(pool, for_contexts)
+        return pool, law.test_of_pool(pool, for_contexts, count)
 
     def batch(self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: "PRNGKeyArray") -> Batch:
         """Several of the sequences, or all in their order."""
@@ -176,10 +199,4 @@ class FixedRegression:
         self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: "PRNGKeyArray", count: int
     ) -> Batch:
         """New contexts of the tasks that were trained on: on these the error is that of IDG."""
-        for_tasks, for_contexts = jax.random.split(key)
-        return self.contexts.contexts_of(chosen(fixed[0], count, for_tasks), for_contexts)
-
-
-def chosen(pool: Float[jax.Array, "K entry"], count: int, key: "PRNGKeyArray") -> Float[jax.Array, "P entry"]:
-    """Tasks of a pool, each as likely."""
-    return pool[jax.random.randint(key, (count,), 0, len(pool), jnp.int32)]
+        return self.contexts.test_of_pool(fixed[0], key, count)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from iclab.numerics import one_of, positive, require, whole_number
 from iclab.simulation.batches import Batch
@@ -72,9 +72,9 @@ class PeriodicSequences:
 
     def _drawn(self, count: int, key: "PRNGKeyArray") -> tuple[Int[jax.Array, "P length+1"], Int[jax.Array, "P 1"]]:
         """Sequences that are one token longer, and their periods."""
-        for_tokens, for_period = jax.random.split(key)
-        word = jax.random.randint(for_tokens, (count, self.longest), 0, self.vocabulary, jnp.int32)
-        period = jax.random.randint(for_period, (count, 1), self.shortest, self.longest + 1, jnp.int32)
+        even = jax.random.uniform(key, (count, 1 + self.longest), jnp.float32)
+        period = self.shortest + _whole(even[:, :1], self.longest + 1 - self.shortest)
+        word = _whole(even[:, 1:], self.vocabulary)
         place = jnp.arange(self.length + 1, dtype=jnp.int32) % period
         return jnp.take_along_axis(word, place, axis=1), period
 
@@ -143,3 +143,8 @@ class ModularAddition:
         last = jnp.zeros(tokens.shape, jnp.float32).at[:, -1].set(1.0)
         total = jnp.broadcast_to(((first + second) % self.modulus)[:, None], tokens.shape)
         return Batch(tokens, total, last)
+
+
+def _whole(even: Float[jax.Array, "*several"], count: int) -> Int[jax.Array, "*several"]:
+    """Whole numbers 0 .. count − 1, each as likely, from numbers uniform in [0, 1)."""
+    return jnp.minimum((even * count).astype(jnp.int32), count - 1)  # the product may round up to count
