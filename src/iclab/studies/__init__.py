@@ -37,6 +37,9 @@ _OURS = (
     "low_rank_tasks",
     "separate_tokens",
     "pattern_selection",
+    "transformer_double_descent",
+    "transformer_task_diversity",
+    "regression_training",
 )
 
 

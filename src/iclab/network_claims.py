@@ -1,0 +1,84 @@
+"""Claims about networks that are trained: where their error peaks, and which of two estimators they are nearer to."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iclab.agreement import Verdict
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class PeaksWhereFitEnds:
+    """The error on new tasks is largest at the first size at which the error on the training data leaves zero.
+
+    Both are the middle ones of the seeds, at every size of a grid. Where a result holds several networks the one
+    that misses by most decides.
+    """
+
+    runs: str  # path of a group with `icl` and `train` over τ, "simulation/group"
+    meaning: str
+    zero: float = 1e-3  # training errors up to here are fitted
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """Points of the grid between the two; open where the group is not there or no training error leaves zero."""
+        label = {
+            "claim": "peaks where fitting ends",
+            "meaning": self.meaning,
+            "measure": "points of the grid of τ between the peak and the end of fitting",
+        }
+        if not _holds(result, self.runs):
+            return Verdict(**label, value=np.nan, yardstick=0.0, evidence=(), at_most=True)
+        middle = result[self.runs].to_dataset().median("seed")
+        missed, evidence = [], []
+        for dimension in middle.dimension.values:
+            one, tau = middle.sel(dimension=dimension), middle.tau.values
+            left = np.flatnonzero(one.train.values > self.zero)
+            peak = int(np.argmax(one.icl.values))
+            missed.append(abs(peak - left[0]) if len(left) else np.nan)
+            evidence += [
+                (f"D = {dimension}, peak", f"τ = {tau[peak]:g}, error {one.icl.values[peak]:.3g}"),
+                (f"D = {dimension}, end of fitting", f"τ = {tau[left[0]]:g}" if len(left) else "none"),
+            ]
+        return Verdict(**label, value=float(np.max(missed)), yardstick=0.0, evidence=tuple(evidence), at_most=True)
+
+
+@dataclass(frozen=True)
+class CrossesBetween:
+    """A curve over sizes passes below another one between two sizes, in every seed."""
+
+    falling: str  # path of the variable that is above at the lower size
+    rising: str  # path of the variable that is above at the upper size
+    meaning: str
+    along: str  # the axis
+    lower: float
+    upper: float
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The share of seeds; open where a size is missing."""
+        ratio = np.log(result[self.falling] / result[self.rising])
+        sizes = ratio[self.along].values
+        known = self.lower in sizes and self.upper in sizes
+        crosses = (ratio.sel({self.along: self.lower}) > 0) & (ratio.sel({self.along: self.upper}) < 0) if known else []
+        return Verdict(
+            claim="crosses between two sizes",
+            meaning=self.meaning,
+            measure="share of the seeds",
+            value=float(np.mean(crosses)) if known else float("nan"),
+            yardstick=1.0,
+            evidence=(
+                ("seeds", f"{int(np.sum(crosses))} of {ratio.sizes['seed']}"),
+                *(
+                    (f"ratio at {size:g}", f"{float(np.exp(ratio.sel({self.along: size}).median('seed'))):.3g}")
+                    for size in sizes
+                ),
+            ),
+        )
+
+
+def _holds(result: "xr.DataTree", path: str) -> bool:
+    witness, group = path.split("/")
+    return witness in result.children and group in result[witness].children
