@@ -70,6 +70,16 @@ def ridge_errors(
         return rho + np.asarray(lost)
 
 
+def posterior_weights(misfit: Float[jax.Array, "K"], noise: jax.Array) -> Float[jax.Array, "K"]:
+    """Posterior of equally likely tasks from the sums of squares that each leaves, from within a compiled function.
+
+    Without noise the tasks that leave least share the weight.
+    """
+    excess = misfit - jnp.min(misfit)
+    weight = jnp.where(noise > 0, jnp.exp(-excess / jnp.where(noise > 0, 2 * noise, 1.0)), excess == 0)
+    return weight / jnp.sum(weight)
+
+
 def _checked(context_length: int, contexts: int, noise: float) -> tuple[int, int, float]:
     rho = checked("noise", noise, at_least=0.0, infinite=False, advice="It is a variance.")
     return whole_number("context_length", context_length), whole_number("contexts", contexts), float(rho)
@@ -84,9 +94,7 @@ def _dmmse(
     def posterior(task: jax.Array, normal: jax.Array) -> jax.Array:
         inputs = normal[:, :d] / np.sqrt(d)
         misfit = jnp.sum((inputs @ (pool - task).T - jnp.sqrt(noise) * normal[:, d:]) ** 2, axis=0)
-        excess = misfit - jnp.min(misfit)
-        weight = jnp.where(noise > 0, jnp.exp(-excess / jnp.where(noise > 0, 2 * noise, 1.0)), excess == 0)
-        return weight / jnp.sum(weight)
+        return posterior_weights(misfit, noise)
 
     def context(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         place, drawn = jax.random.split(key)
