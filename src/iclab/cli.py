@@ -41,7 +41,9 @@ class RunOptions:
 
     seeds: int | None = None  # K, seeds 0..K-1; 0 asks theory alone; default: as the study suggests
     full: bool = False  # start from the published case instead of the quick one; other flags still apply
-    published: bool = False  # where the full case is smaller than the published one: start from that, its time said first
+    published: bool = (
+        False  # where the full case is smaller than the published one: start from that, its time said first
+    )
     out: Path = Path("results")  # folder for results and figures
     json: bool = False  # print the verdicts as JSON instead of a table
     debug: bool = False  # show the traceback of an error

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iclab.agreement import Verdict
+from iclab.agreement import Claim, Verdict
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,14 +24,7 @@ class PeaksWhereFitEnds:
     zero: float = 1e-3  # training errors up to here are fitted
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """Points of the grid between the two; open where the group is not there or no training error leaves zero."""
-        label = {
-            "claim": "peaks where fitting ends",
-            "meaning": self.meaning,
-            "measure": "points of the grid of τ between the peak and the end of fitting",
-        }
-        if not _holds(result, self.runs):
-            return Verdict(**label, value=np.nan, yardstick=0.0, evidence=(), at_most=True)
+        """Points of the grid between the two; open where no training error leaves zero."""
         middle = result[self.runs].to_dataset().median("seed")
         missed, evidence = [], []
         for dimension in middle.dimension.values:
@@ -43,7 +36,15 @@ class PeaksWhereFitEnds:
                 (f"D = {dimension}, peak", f"τ = {tau[peak]:g}, error {one.icl.values[peak]:.3g}"),
                 (f"D = {dimension}, end of fitting", f"τ = {tau[left[0]]:g}" if len(left) else "none"),
             ]
-        return Verdict(**label, value=float(np.max(missed)), yardstick=0.0, evidence=tuple(evidence), at_most=True)
+        return Verdict(
+            claim="peaks where fitting ends",
+            meaning=self.meaning,
+            measure="points of the grid of τ between the peak and the end of fitting",
+            value=float(np.max(missed)),
+            yardstick=0.0,
+            evidence=tuple(evidence),
+            at_most=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,9 @@ class CrossesBetween:
         ratio = np.log(result[self.falling] / result[self.rising])
         sizes = ratio[self.along].values
         known = self.lower in sizes and self.upper in sizes
-        crosses = (ratio.sel({self.along: self.lower}) > 0) & (ratio.sel({self.along: self.upper}) < 0) if known else []
+        crosses = (
+            (ratio.sel({self.along: self.lower}) > 0) & (ratio.sel({self.along: self.upper}) < 0) if known else []
+        )
         return Verdict(
             claim="crosses between two sizes",
             meaning=self.meaning,
@@ -79,6 +82,24 @@ class CrossesBetween:
         )
 
 
-def _holds(result: "xr.DataTree", path: str) -> bool:
-    witness, group = path.split("/")
-    return witness in result.children and group in result[witness].children
+@dataclass(frozen=True)
+class WhereKnown:
+    """A claim about a group that only some cases have."""
+
+    claim: Claim
+    group: str  # "witness/group"
+    meaning: str
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The verdict of the claim; open for the cases without the group."""
+        witness, group = self.group.split("/")
+        if witness in result.children and group in result[witness].children:
+            return self.claim.verdict(result)
+        return Verdict(
+            claim="not asked in this case",
+            meaning=self.meaning,
+            measure="nothing that this case has",
+            value=float("nan"),
+            yardstick=0.0,
+            evidence=(),
+        )

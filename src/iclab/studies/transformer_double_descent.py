@@ -28,6 +28,7 @@ from iclab.study import Study
 if TYPE_CHECKING:
     import xarray as xr
     from jaxtyping import PRNGKeyArray
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Array = np.ndarray

@@ -1,7 +1,7 @@
-"""Does a transformer that trains on few tasks answer like the Bayes estimator that knows them, and on many like ridge?
+"""Does a transformer move from the Bayes estimator of its tasks to ridge as it trains on more of them?
 
-Contexts are fresh in every step and their tasks are those of a pool of K. *The paper's*, arXiv 2405.11751 figure 6: the
-gap between errors on new tasks and on tasks of the pool closes as the pool grows, for transformers as for linear
+Contexts are fresh in every step and their tasks are those of a pool of K. *The paper's*, arXiv 2405.11751 figure 6:
+the gap between errors on new tasks and on tasks of the pool closes as the pool grows, for transformers as for linear
 attention. *Ours*: a small softmax transformer of two blocks with MLPs, D = 4, N = 8, and two estimators beside it on
 the same contexts: dMMSE, the posterior mean that knows the pool, and ridge, which knows none. RESULTS
 """
@@ -106,9 +106,7 @@ def theory(case: Case) -> dict[str, Bayes]:
     def dmmse(tasks: int) -> tuple[float, float]:
         drawn = [
             theories.estimators.pool_dmmse_errors(
-                ContextLaw(
-                    Pool(stream.standard_normal((tasks, case.dimension))), case.context_length, case.noise
-                ),
+                ContextLaw(Pool(stream.standard_normal((tasks, case.dimension))), case.context_length, case.noise),
                 contexts=case.contexts,
             )
             for _ in range(case.pools)
@@ -197,9 +195,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
 
 
 def _draw_runs(distances: Any, errors: Any, gaps: Any, result: "xr.DataTree") -> None:
-    far, network, dmmse = (
-        result[f"simulation/{name}"].to_dataset() for name in ("distances", "network", "dmmse")
-    )
+    far, network, dmmse = (result[f"simulation/{name}"].to_dataset() for name in ("distances", "network", "dmmse"))
     count = far.sizes["seed"]
     seeds = f"{count} seed{'s' if count > 1 else ''}"
     for i, name in enumerate(("ridge", "dmmse")):
@@ -211,7 +207,12 @@ def _draw_runs(distances: Any, errors: Any, gaps: Any, result: "xr.DataTree") ->
         figures.seed_dots(errors, network.tasks, network[name].values, color=figures.COLORS[color], label=label)
     figures.seed_dots(gaps, network.tasks, network.gap.values, color=figures.COLORS[0], label=f"network, {seeds}")
     gaps.plot(
-        dmmse.tasks, dmmse.gap.values.T, "x", ms=5, color=figures.INK, label=["dMMSE, same pools"] + ["_"] * (count - 1)
+        dmmse.tasks,
+        dmmse.gap.values.T,
+        "x",
+        ms=5,
+        color=figures.INK,
+        label=["dMMSE, same pools"] + ["_"] * (count - 1),
     )
 
 
