@@ -1,7 +1,5 @@
 """Errors of estimators after m examples at finite dimension: known integrals, drawn contexts, limits, refusals."""
 
-import re
-
 import jax
 import numpy as np
 import pytest
@@ -73,7 +71,7 @@ def test_impossible_sizes_are_refused_by_name(error: object) -> None:
         error(0, 3, 0.1)
     with pytest.raises(ValueError, match="context_length must be a whole number >= 0; got -1"):
         error(3, -1, 0.1)
-    with pytest.raises(ValueError, match="noise must be finite and >= 0; got -0.1"):
+    with pytest.raises(ValueError, match=r"noise must be finite and >= 0; got -0\.1"):
         error(3, 3, -0.1)
 
 
