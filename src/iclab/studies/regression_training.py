@@ -3,11 +3,11 @@
 A causal transformer reads inputs and labels in turn and answers at every input. *The question* is that of arXiv
 2208.01066 and 2211.15661, whose networks and training are far larger; none of their figures is reproduced in size.
 *Ours*: a small network, its loss against the number of examples in context at several steps of training, and its
-squared distance from ridge, least squares and gradient descent of one and of several steps on the same contexts, and
-from dMMSE where tasks come from a pool. Inputs are white, so that a preconditioner of descent would be a rate. *Exact*:
-with linear functions w ~ N(0, I) ridge at the noise level is the Bayes estimator, so that no network is below it on
-new tasks, and what a network loses more is its squared distance from ridge; the errors of the estimators at finite D,
-docs/derivations/estimators. RESULTS
+squared distance from ridge, least squares and gradient descent of one and several steps on the same contexts, and
+from dMMSE where tasks come from a pool. Inputs are white, so that a preconditioner of descent would be a rate.
+*Exact*: with linear functions w ~ N(0, I) ridge at the noise level is the Bayes estimator, so that no network is
+below it on new tasks, and what a network loses more is its squared distance from ridge; the errors of the
+estimators at finite D, docs/derivations/estimators. RESULTS
 """
 
 from dataclasses import dataclass, replace

@@ -1,12 +1,14 @@
 """Do the errors of trained attention peak where it can no longer fit its data, as theory says of a reduced model?
 
-Networks pretrain on n = τD² sequences that are drawn once. *The paper's*, arXiv 2405.11751 figure 5: full linear
-attention and softmax transformers show a double descent in τ; its sizes, D of 20 to 80 and 1.1 million steps, stand
-behind `--published`. *Ours*: D = 8, and 10 in the full case, every step on all sequences, Adam at a constant rate.
-*Reproduced*: linear attention with queries, keys, values and biases fits up to some τ and has its largest error on new
-tasks where fitting ends. *Beside it*: the exact curve of the reduced readout, which has D(D + 1) parameters and its
-peak at τ = 1. Full attention has more of them, biases, a row of values, the query's own token, so that its peak lies
-above τ = 1; no theory of its height is claimed. RESULTS
+Networks pretrain on n = τD² sequences that are drawn once. *The paper's*, arXiv 2405.11751 figure 5: linear
+attention in full and softmax transformers show a double descent in τ. Its sizes, D of 20 to 80 and 1.1 million
+steps, stand behind `--published` and were not run. *Ours*: D = 8, in the full case 10 too and two softmax blocks
+(with norms in front, MLPs of GELU neurons); every step on all sequences, Adam at a constant rate. *Reproduced* at D
+= 8: linear attention with queries, keys, values and biases fits its data up to τ = 1.2, errors on them are .002 at
+1.6 and .15 at 2.5, and its median error on new tasks rises from 1.8 to 19 at τ = 1.6 and falls to 1.6 at τ = 5.
+*Not claimed*: any height or place of the peak. Theory beside it is exact for the reduced readout alone, which has
+D(D + 1) parameters and its peak at τ = 1; full attention has more of them, biases, a row of values, the query's own
+token, and its peak lies above τ = 1.
 """
 
 from dataclasses import dataclass, replace

@@ -1,9 +1,9 @@
 """Does a transformer move from the Bayes estimator of its tasks to ridge as it trains on more of them?
 
 Contexts are fresh in every step and their tasks are those of a pool of K. *The paper's*, arXiv 2405.11751 figure 6:
-the gap between errors on new tasks and on tasks of the pool closes as the pool grows, for transformers as for linear
-attention. *Ours*: a small softmax transformer of two blocks with MLPs, D = 4, N = 8, and two estimators beside it on
-the same contexts: dMMSE, the posterior mean that knows the pool, and ridge, which knows none. RESULTS
+the gap between errors on new tasks and on tasks of the pool closes as the pool grows, for transformers as for
+linear attention. *Ours*: a small softmax transformer of two blocks with MLPs, D = 4, N = 8, and two estimators
+beside it on the same contexts: dMMSE, the posterior mean that knows the pool, and ridge, which knows none. RESULTS
 """
 
 from dataclasses import dataclass, replace
