@@ -117,7 +117,7 @@ def test_published_cases_are_started_by_their_own_flag(tmp_path: Path, capsys: p
     tiny += ["--softmax.dimension", "2", "--softmax.tau", "1", "--share", "1", "--tested", "5", "--seeds", "1"]
     words = ["run", "transformer-double-descent", "--published", *tiny, "--out", str(tmp_path)]
     assert main(words) == 0
-    assert "1 seeds to compute take about 0.0 hours on one core" in capsys.readouterr().err
+    assert "transformer-double-descent: about 0.0 hours on one core" in capsys.readouterr().err
     assert main(["run", "ridge", "--published"]) == 2
     assert "'ridge' has none. Use --full." in capsys.readouterr().err
 

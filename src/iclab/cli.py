@@ -160,9 +160,9 @@ def _starting_case(study: Study, words: list[str]) -> Any:
 
 def _time_needed(study: Study, case: Any, seeds: int) -> str:
     if study.estimate is None:
-        return f"{study.name}: {seeds} seeds to compute; how long that takes is not known"
+        return f"{study.name}: how long the published case takes is not known"
     hours = study.estimate(case) * seeds / 3600
-    return f"{study.name}: {seeds} seeds to compute take about {hours:,.1f} hours on one core; Ctrl-C stops them"
+    return f"{study.name}: about {hours:,.1f} hours on one core; Ctrl-C stops, and keeps finished seeds"
 
 
 def _report(options: Report) -> int:
