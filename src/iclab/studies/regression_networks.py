@@ -88,3 +88,12 @@ class Bayes:
     ratio: float = quantity("L/L_ridge", words="final loss at the last query over that of ridge")
     from_one_step: float = quantity("Δ²/Δ²", words="squared distance from ridge over that from one step")
     from_least_squares: float = quantity("Δ²/Δ²", words="squared distance from ridge over that from least squares")
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The drawn errors of ridge against its exact ones."""
+
+    score: float = quantity(
+        "z", words="largest distance of drawn errors of ridge from exact ones, in standard errors"
+    )

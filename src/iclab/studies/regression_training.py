@@ -18,10 +18,10 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.claims import Bounded, WithinErrors
+from iclab.claims import Bounded
 from iclab.network_claims import WhereKnown
 from iclab.numerics import increasing_grid, one_of, positive, require, whole_number, whole_numbers
-from iclab.studies.regression_networks import Bayes, Drawn, Known, Linear, Network, Ridge
+from iclab.studies.regression_networks import Bayes, Drawn, Exact, Known, Linear, Network, Ridge
 from iclab.study import Study
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def theory(case: Case) -> dict[str, Ridge | Linear]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Drawn | Network | Known | Bayes]:
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Drawn | Network | Exact | Known | Bayes]:
     """The network at its steps, and the estimators on the contexts of its test."""
     from iclab.simulation import baselines
     from iclab.simulation.networks import Transformer
@@ -126,16 +126,20 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Drawn | Network 
 
     far = {name: distance(values) for name, values in estimates.items()}
     loss, steps = error(answers), np.array(case.steps)
-    found: dict[str, Drawn | Network | Known | Bayes] = {
+    squares, exact = (estimates["ridge"] - labels) ** 2, theory(case)["ridge"]
+    assert isinstance(exact, Ridge)
+    apart = abs(squares.mean(0) - exact.ridge) / _sampling_error(squares)
+    found: dict[str, Drawn | Network | Exact | Known | Bayes] = {
         "baselines": Drawn(case.examples, *(error(estimates[name]) for name in BASELINES)),
         "network": Network(steps, case.examples, loss, *(far[name] for name in BASELINES)),
+        "exact": Exact(float(apart.max())),
     }
     if case.tasks is not None:
         dmmse = baselines.dmmse(inputs, labels, tasks=run.pool, noise=case.noise)
         found["known"] = Known(case.examples, steps, error(dmmse), distance(dmmse))
     if case.functions == "linear":
-        excess = (answers - labels) ** 2 - (estimates["ridge"] - labels) ** 2
-        score = excess.mean(1) / (excess.std(1, ddof=1) / np.sqrt(case.tested))
+        excess = (answers - labels) ** 2 - squares
+        score = excess.mean(1) / _sampling_error(excess)
         end = {name: float(values[-1]) for name, values in far.items()}
         found["bayes"] = Bayes(
             float(score.min()),
@@ -144,6 +148,11 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Drawn | Network 
             end["ridge"] / end["least_squares"],
         )
     return found
+
+
+def _sampling_error(values: Float[Array, "*times P examples"]) -> Float[Array, "*times examples"]:
+    """Standard error of the mean over contexts."""
+    return values.std(-2, ddof=1) / np.sqrt(values.shape[-2])
 
 
 def functions(case: Case) -> "sequences.Linear | sequences.SparseLinear | sequences.TwoLayer":
