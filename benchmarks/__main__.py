@@ -15,6 +15,7 @@ NAMES = (
     "generalization",
     "pretraining",
     "spectra",
+    "networks",
     "start_up",
 )
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")} | {

@@ -1,7 +1,8 @@
-"""Files that are written whole or not at all."""
+"""Files and folders that are written whole or not at all."""
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +20,34 @@ def written_whole(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
+        _reach_the_disk(temporary)
         temporary.chmod(0o644)  # a temporary file is its owner's alone
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def folder_written_whole(path: Path) -> Iterator[Path]:
+    """A temporary folder for files that becomes `path` when the block ends well, and nothing when it does not.
+
+    Raises OSError where the folder around it cannot be written, and where `path` is there and not empty.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=path.parent))
+    try:
+        yield temporary
+        for file in temporary.iterdir():
+            _reach_the_disk(file)
+            file.chmod(0o644)
+        temporary.chmod(0o755)  # a temporary folder is its owner's alone
+        temporary.rename(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _reach_the_disk(path: Path) -> None:
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())

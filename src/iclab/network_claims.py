@@ -60,22 +60,29 @@ class CrossesBetween:
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The share of seeds; open where a size is missing."""
-        ratio = np.log(result[self.falling] / result[self.rising])
-        sizes = ratio[self.along].values
+        import xarray as xr
+
+        falling, rising = result[self.falling], result[self.rising]
+        assert isinstance(falling, xr.DataArray)
+        assert isinstance(rising, xr.DataArray)
+        ratio = falling / rising
+        sizes = [float(size) for size in ratio[self.along].values]
         known = self.lower in sizes and self.upper in sizes
         crosses = (
-            (ratio.sel({self.along: self.lower}) > 0) & (ratio.sel({self.along: self.upper}) < 0) if known else []
+            (ratio.sel({self.along: self.lower}) > 1) & (ratio.sel({self.along: self.upper}) < 1)
+            if known
+            else ratio.isel({self.along: 0}).isnull()
         )
         return Verdict(
             claim="crosses between two sizes",
             meaning=self.meaning,
             measure="share of the seeds",
-            value=float(np.mean(crosses)) if known else float("nan"),
+            value=float(crosses.mean()) if known else float("nan"),
             yardstick=1.0,
             evidence=(
-                ("seeds", f"{int(np.sum(crosses))} of {ratio.sizes['seed']}"),
+                ("seeds", f"{int(crosses.sum())} of {ratio.sizes['seed']}"),
                 *(
-                    (f"ratio at {size:g}", f"{float(np.exp(ratio.sel({self.along: size}).median('seed'))):.3g}")
+                    (f"ratio at {size:g}", f"{float(ratio.sel({self.along: size}).median('seed')):.3g}")
                     for size in sizes
                 ),
             ),

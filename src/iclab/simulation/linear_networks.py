@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from iclab.numerics import whole_number
-from iclab.simulation.network_parts import Parameters, start
+from iclab.simulation.network_parts import Parameters, drawn
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,22 @@ class LinearAttention:
         for name in ("length", "features", "width"):
             whole_number(name, getattr(self, name))
 
+    @property
+    def shortest(self) -> int:
+        """Tokens of the shortest sequence."""
+        return 1
+
+    @property
+    def entries(self) -> int:
+        """Numbers in the largest array that a sequence goes through."""
+        return self.length * max(self.features, self.width)
+
     def start(self, key: jax.Array) -> Parameters:
         """Weights of entries N(0, 1/features), biases of zero."""
         sizes = {"query": self.width, "key": self.width, "value": 1}
-        weights = {f"layers.0.attention.{part}.weight": (size, self.features) for part, size in sizes.items()}
+        weights = tuple((f"layers.0.attention.{part}.weight", (size, self.features)) for part, size in sizes.items())
         biases = {f"layers.0.attention.{part}.bias": jnp.zeros(size, jnp.float32) for part, size in sizes.items()}
-        return start(weights, key) | biases
+        return drawn(weights, key) | biases
 
     def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, 1, 1)."""

@@ -1,5 +1,7 @@
 """Parts that networks share: starts, norms, shares of attention, rotations."""
 
+import math
+from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -13,7 +15,6 @@ ACTIVATIONS = {"gelu": jax.nn.gelu, "relu": jax.nn.relu}
 EPSILON = 1e-5  # added to the variance of a norm
 BASE = 10_000.0  # of the wavelengths of rotary positions
 HIDDEN = -1e30  # score of a token that is not seen
-TABLES = ("embed.weight", "positions.weight")  # their rows are looked up, not summed over
 
 
 class Network(Protocol):
@@ -22,6 +23,16 @@ class Network(Protocol):
     @property
     def length(self) -> int:
         """Tokens of the longest sequence."""
+        ...
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of the shortest sequence."""
+        ...
+
+    @property
+    def entries(self) -> int:
+        """Numbers in the largest array that a sequence goes through."""
         ...
 
     def start(self, key: jax.Array) -> Parameters:
@@ -33,16 +44,25 @@ class Network(Protocol):
         ...
 
 
-def start(shapes: dict[str, tuple[int, ...]], key: jax.Array) -> Parameters:
-    """Tables of entries N(0, 1/width), matrices of entries N(0, 1/inputs), gains of one: the last axis says which."""
-    keys = jax.random.split(key, len(shapes))
-    return {name: _drawn(shape, one) for (name, shape), one in zip(shapes.items(), keys, strict=True)}
+@partial(jax.jit, static_argnums=0)
+def drawn(shapes: tuple[tuple[str, tuple[int, ...]], ...], key: jax.Array) -> Parameters:
+    """Tables of entries N(0, 1/width), matrices of entries N(0, 1/inputs), gains of one: the last axis says which.
+
+    All numbers are drawn at once, so that one draw is compiled, whatever the number of matrices.
+    """
+    matrices = [(name, shape) for name, shape in shapes if len(shape) > 1]
+    ends = np.cumsum([math.prod(shape) for _, shape in matrices])
+    pieces = jnp.split(jax.random.normal(key, (ends[-1],), jnp.float32), ends[:-1])
+    weights = {
+        name: piece.reshape(shape) / np.float32(np.sqrt(shape[-1]))
+        for (name, shape), piece in zip(matrices, pieces, strict=True)
+    }
+    return weights | {name: jnp.ones(shape, jnp.float32) for name, shape in shapes if len(shape) == 1}
 
 
-def _drawn(shape: tuple[int, ...], key: jax.Array) -> jax.Array:
-    if len(shape) == 1:
-        return jnp.ones(shape, jnp.float32)
-    return jax.random.normal(key, shape, jnp.float32) / np.float32(np.sqrt(shape[-1]))
+def looked_up(table: Float[jax.Array, "token width"], tokens: jax.Array) -> Float[jax.Array, "..."]:
+    """The rows of a table; a token that it lacks gives NaN, never the row of another."""
+    return table.at[tokens].get(mode="fill", fill_value=jnp.nan, wrap_negative_indices=False)
 
 
 def layer_norm(state: Float[jax.Array, "row width"], gain: Float[jax.Array, "width"] | None) -> jax.Array:

@@ -7,7 +7,7 @@ through the numbers of one that was not.
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import jax
 import jax.numpy as jnp
@@ -15,39 +15,28 @@ import numpy as np
 import optax
 
 from iclab.numerics import require, whole_number
+from iclab.simulation.batches import Batch, Data
+from iclab.simulation.network_checks import (
+    check_batch,
+    check_shapes,
+    checked_data,
+    checked_key,
+    checked_network,
+    checked_parameters,
+)
 from iclab.simulation.network_parts import Network, Parameters
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
-
-class Batch(NamedTuple):
-    """Tokens, what is to be answered, and how much each position counts."""
-
-    tokens: jax.Array  # (context, position), or (context, position, feature)
-    target: jax.Array  # (context, position): the next token, or a real number
-    weight: jax.Array  # (context, position)
-
-
-class Data(Protocol):
-    """What a network trains on: frozen and hashable, with all randomness from keys."""
-
-    @property
-    def loss(self) -> str:
-        """Either "cross-entropy" or "square"."""
-        ...
-
-    def fixed(self, key: jax.Array) -> Any:
-        """What is drawn once: a pool of tasks, a set of sequences, a split."""
-        ...
-
-    def batch(self, fixed: Any, key: jax.Array) -> Batch:
-        """The contexts of one step."""
-        ...
+CACHE = 2**19  # bytes of the largest array of a part of a batch, on a CPU
 
 
 class State(TypedDict):
-    """A network in training: all that the rest of the run depends on, and the loss of its last batch."""
+    """A network in training: all that the rest of the run depends on, and the loss of its last batch.
+
+    What an optimizer remembers is a tree of arrays. Leaves in its order say as much: that is what is on disk.
+    """
 
     step: int
     parameters: Parameters
@@ -85,40 +74,105 @@ def train(
     called for later steps alone; all numbers are those of a run that was never stopped, bit by bit on one machine.
     Network, data and optimizer are compiled into the loop: another one compiles anew, so build an optimizer once.
 
-    Raises ValueError for steps that do not increase or lie before the resumed one; ArithmeticError, which says the
-    step, when the loss leaves the finite numbers: what was handed to `checkpoints` before stays good.
+    Raises ValueError for steps that do not increase or lie before the resumed one, for data, a state or an optimizer
+    that do not belong to the network, and for tokens out of range; ArithmeticError, which says the step, when the
+    loss leaves the finite numbers: what was handed to `checkpoints` before stays good.
     """
+    with jax.enable_x64(False):  # single precision, whatever the setting
+        return _trained(
+            checked_network(config), checked_data(data), steps, _checked_optimizer(optimizer), checked_key(key),
+            checkpoints, resume,
+        )  # fmt: skip
+
+
+def _trained(
+    config: Network, data: Data, steps: Any, optimizer: Any, key: Any, checkpoints: Any, resume: State | None
+) -> State:
     keys = roles(key)
-    recorded = _recorded(steps, -1 if resume is None else resume["step"])
-    if resume is None:
-        parameters = jax.tree.map(jnp.asarray, config.start(keys.start))
-        memory, step, loss = optimizer.init(parameters), 0, float("nan")
-    else:
-        parameters, memory = jax.tree.map(jnp.asarray, (resume["parameters"], resume["optimizer"]))
-        step, loss = resume["step"], resume["loss"]
     fixed = data.fixed(keys.fixed)
-    state = State(step=step, parameters=parameters, optimizer=memory, loss=loss)
-    for stop in recorded:
+    check_shapes(config, data, fixed)
+    state = _begun(config, optimizer, keys) if resume is None else _resumed(config, optimizer, resume)
+    step, loss = state["step"], state["loss"]
+    parameters, memory = state["parameters"], state["optimizer"]
+    for stop in _recorded(steps, -1 if resume is None else step):
         if stop > step:
             begun = (jnp.int32(step), jnp.float32(0.0), parameters, memory)
             reached, last, parameters, memory = _advance(config, data, optimizer, fixed, keys.batches, begun, stop)
-            step = int(reached)
-            _require_finite(step, float(last), parameters)
-            loss = float(last)
+            step, loss = int(reached), float(last)
+            if not _finite(loss, parameters):
+                check_batch(config, data, data.batch(fixed, jax.random.fold_in(keys.batches, step - 1)))
+                raise ArithmeticError(
+                    f"training left the finite numbers at step {step}: its loss is {loss:g}. Use a smaller rate, or "
+                    "more steps of warming up; checkpoints of earlier steps are good."
+                )
         state = State(step=step, parameters=_numpy(parameters), optimizer=_numpy(memory), loss=loss)
         if checkpoints is not None:
             checkpoints(step, state)
     return state
 
 
+def _begun(config: Network, optimizer: Any, keys: Roles) -> State:
+    parameters = config.start(keys.start)
+    return State(step=0, parameters=parameters, optimizer=optimizer.init(parameters), loss=float("nan"))
+
+
+def _resumed(config: Network, optimizer: Any, resume: Any) -> State:
+    """The state to go on from. Raises ValueError unless it belongs to the network and the optimizer."""
+    require(
+        isinstance(resume, Mapping) and resume.keys() >= State.__annotations__.keys(),
+        f"resume must be a State with {', '.join(State.__annotations__)}; got {type(resume).__name__}.",
+    )
+    parameters = {name: jnp.asarray(part) for name, part in checked_parameters(config, resume["parameters"]).items()}
+    blank = jax.eval_shape(optimizer.init, parameters)
+    leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(resume["optimizer"])]
+    kinds = [[(leaf.shape, leaf.dtype) for leaf in every] for every in (jax.tree.leaves(blank), leaves)]
+    require(
+        kinds[0] == kinds[1],
+        "what the resumed optimizer remembers must fit the optimizer; it is that of another one. "
+        "Resume with the optimizer that the run began with.",
+    )
+    memory = jax.tree.unflatten(jax.tree.structure(blank), leaves)
+    step = whole_number("the step of resume", resume["step"], least=0)
+    return State(step=step, parameters=parameters, optimizer=memory, loss=float(resume["loss"]))
+
+
 def batch_loss(config: Network, kind: str, parameters: Parameters, batch: Batch) -> jax.Array:
     """Mean over what counts: of squares, or of minus the log probability of the next token, in nats."""
+    return _weighted_sum(config, kind, parameters, batch) / jnp.sum(batch.weight)
+
+
+def _weighted_sum(config: Network, kind: str, parameters: Parameters, batch: Batch) -> jax.Array:
     outputs = config.answer(parameters, batch.tokens)
     if kind == "square":
         each = (outputs[..., 0] - batch.target) ** 2
     else:
         each = optax.softmax_cross_entropy_with_integer_labels(outputs, batch.target)
-    return jnp.sum(each * batch.weight) / jnp.sum(batch.weight)
+    return jnp.sum(each * batch.weight)
+
+
+def _loss_and_slope(config: Network, kind: str, parameters: Parameters, batch: Batch) -> tuple[jax.Array, Parameters]:
+    """The loss and its gradient, summed over parts of the batch: arrays that fit the cache take a third less time."""
+    contexts = len(batch.tokens)
+    size = _side_by_side(config, contexts)
+    parts = jax.tree.map(lambda array: array.reshape(contexts // size, size, *array.shape[1:]), batch)
+
+    def add(sums: tuple, part: Batch) -> tuple[tuple, None]:
+        found = jax.value_and_grad(lambda weights: _weighted_sum(config, kind, weights, part))(parameters)
+        return jax.tree.map(jnp.add, sums, found), None
+
+    nothing = (jnp.float32(0.0), jax.tree.map(jnp.zeros_like, parameters))
+    sums, _ = jax.lax.scan(add, nothing, parts)
+    total = jnp.sum(batch.weight)
+    return jax.tree.map(lambda part: part / total, sums)
+
+
+def _side_by_side(config: Network, contexts: int) -> int:
+    """How many contexts are taken at once: as many as fit the cache, and all where their number has no such part."""
+    most = max(CACHE // (4 * config.entries), 1)
+    if contexts <= most or jax.default_backend() != "cpu":
+        return contexts
+    size = next(size for size in range(most, 0, -1) if contexts % size == 0)
+    return size if 2 * size > most else contexts
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
@@ -131,7 +185,7 @@ def _advance(
     def update(state: tuple) -> tuple:
         step, _, parameters, memory = state
         batch = data.batch(fixed, jax.random.fold_in(key, step))
-        loss, slope = jax.value_and_grad(lambda parts: batch_loss(config, data.loss, parts, batch))(parameters)
+        loss, slope = _loss_and_slope(config, data.loss, parameters, batch)
         change, memory = optimizer.update(slope, memory, parameters)
         return step + 1, loss, optax.apply_updates(parameters, change), memory
 
@@ -142,12 +196,18 @@ def _numpy(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
-def _recorded(steps: int | Iterable[int], after: int) -> list[int]:
+def _checked_optimizer(optimizer: Any) -> optax.GradientTransformation:
+    require(
+        callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None)),
+        f"optimizer must be one of optax, such as optax.adam(1e-3); got {type(optimizer).__name__}.",
+    )
+    return optimizer
+
+
+def _recorded(steps: Any, after: int) -> list[int]:
     """The step numbers to stop at, those after the resumed one."""
-    if isinstance(steps, int | np.integer):
-        numbers = [whole_number("steps", steps)]
-    else:
-        numbers = [whole_number("steps", step, least=0) for step in steps]
+    named = isinstance(steps, Iterable) and not isinstance(steps, str)
+    numbers = [whole_number("steps", step, least=0) for step in steps] if named else [whole_number("steps", steps)]
     increasing = all(early < late for early, late in itertools.pairwise(numbers))
     require(bool(numbers) and increasing, f"steps must increase and be there; got {numbers}.")
     require(
@@ -157,10 +217,5 @@ def _recorded(steps: int | Iterable[int], after: int) -> list[int]:
     return [number for number in numbers if number > after]
 
 
-def _require_finite(step: int, loss: float, parameters: Mapping[str, Any]) -> None:
-    finite = np.isfinite(loss) and all(bool(jnp.all(jnp.isfinite(part))) for part in parameters.values())
-    if not finite:
-        raise ArithmeticError(
-            f"training left the finite numbers at step {step}: its loss is {loss:g}. Use a smaller rate, or more "
-            "steps of warming up; checkpoints of earlier steps are good."
-        )
+def _finite(loss: float, parameters: Mapping[str, Any]) -> bool:
+    return bool(np.isfinite(loss)) and all(bool(jnp.all(jnp.isfinite(part))) for part in parameters.values())

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 import jax
 
 from iclab.numerics import whole_number
-from iclab.simulation.network_parts import Parameters, start
+from iclab.simulation.network_parts import Parameters, drawn, looked_up
 
 
 @dataclass(frozen=True)
 class Perceptron:
-    """One hidden layer of ReLU neurons on the embeddings, side by side, of a few tokens; no biases."""
+    """One hidden layer of ReLU neurons on the embeddings, side by side, of a few tokens; no biases.
+
+    Raises ValueError for impossible sizes.
+    """
 
     vocabulary: int  # different tokens
     outputs: int  # entries of the answer
@@ -20,7 +23,17 @@ class Perceptron:
 
     def __post_init__(self) -> None:
         for name in ("vocabulary", "outputs", "length", "width", "hidden"):
-            whole_number(name, getattr(self, name))
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of every sequence."""
+        return self.length
+
+    @property
+    def entries(self) -> int:
+        """Numbers in the largest array that a sequence goes through."""
+        return max(self.length * self.width, self.hidden, self.outputs)
 
     def start(self, key: jax.Array) -> Parameters:
         """A table of entries N(0, 1/width), matrices of entries N(0, 1/inputs)."""
@@ -29,10 +42,10 @@ class Perceptron:
             "mlp_in.weight": (self.hidden, self.length * self.width),
             "mlp_out.weight": (self.outputs, self.hidden),
         }
-        return start(shapes, key)
+        return drawn(tuple(shapes.items()), key)
 
     def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, 1, output)."""
-        embedded = parameters["embed.weight"][tokens].reshape(len(tokens), -1)
+        embedded = looked_up(parameters["embed.weight"], tokens).reshape(len(tokens), -1)
         hidden = jax.nn.relu(embedded @ parameters["mlp_in.weight"].T)
         return (hidden @ parameters["mlp_out.weight"].T)[:, None]

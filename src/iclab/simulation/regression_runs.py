@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -30,8 +30,6 @@ class FirstSequences:
     Raises ValueError for more sequences than are drawn, and for fewer than a batch holds.
     """
 
-    loss: ClassVar[str] = "square"
-
     contexts: RegressionContexts  # law of a sequence
     sequences: int  # n, contexts seen in pretraining
     drawn: int  # contexts of the largest set
@@ -44,14 +42,39 @@ class FirstSequences:
         )
         FixedRegression(self.contexts, self.sequences)
 
+    @property
+    def loss(self) -> str:
+        """How an answer is judged."""
+        return "square"
+
     def fixed(self, key: "PRNGKeyArray") -> tuple[Any, Batch]:
         """The tasks, and the sequences."""
         tasks, every = _set(FixedRegression(replace(self.contexts, batch_size=1), self.drawn), key)
-        return tasks, Batch(*(part[: self.sequences] for part in every))
+        return tasks, Batch(*(part[: self.sequences] for part in _asked(self.contexts, every)))
 
     def batch(self, fixed: tuple[Any, Batch], key: "PRNGKeyArray") -> Batch:
         """Several of the sequences, or all in their order."""
         return FixedRegression(self.contexts, self.sequences).batch(fixed, key)
+
+
+@dataclass(frozen=True)
+class FreshContexts:
+    """Contexts that are fresh in every batch, judged where a label is asked for: at all inputs, or at the last."""
+
+    contexts: RegressionContexts
+
+    @property
+    def loss(self) -> str:
+        """How an answer is judged."""
+        return "square"
+
+    def fixed(self, key: "PRNGKeyArray") -> Any:
+        """The tasks of the pool."""
+        return self.contexts.fixed(key)
+
+    def batch(self, fixed: Any, key: "PRNGKeyArray") -> Batch:
+        """New contexts."""
+        return _asked(self.contexts, self.contexts.batch(fixed, key))
 
 
 class SetErrors(NamedTuple):
@@ -69,7 +92,9 @@ def set_errors(
     state = train(config, data, steps=steps, optimizer=_constant(rate), key=for_run)
     fixed = data.fixed(roles(for_run).fixed)
     new = _contexts(replace(data.contexts, batch_size=1), tested, "new", fixed[0], for_test)
-    return SetErrors(*(float(_loss(config, state["parameters"], batch)) for batch in (new, fixed[1])))
+    return SetErrors(
+        *(float(_loss(config, state["parameters"], batch)) for batch in (_asked(data.contexts, new), fixed[1]))
+    )
 
 
 class Answers(NamedTuple):
@@ -121,14 +146,19 @@ def answers_in_training(
             answers = apply(config, state["parameters"], np.asarray(batch.tokens))
             found[kind].append(answers[:, law.asked, 0].astype(float))
 
-    train(config, law, steps=steps, optimizer=_warmed(rate, steps[-1]), key=for_run, checkpoints=note)
-    return Run(
-        {
-            kind: Answers(*(np.asarray(part, dtype=float) for part in law.examples(batch)), np.array(found[kind]))
-            for kind, batch in asked.items()
-        },
-        np.asarray(fixed, dtype=float),
-    )
+    train(config, FreshContexts(law), steps=steps, optimizer=_warmed(rate, steps[-1]), key=for_run, checkpoints=note)
+
+    def answers_of(kind: str) -> Answers:
+        inputs, labels = law.examples(asked[kind])
+        return Answers(np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float), np.array(found[kind]))
+
+    return Run({kind: answers_of(kind) for kind in kinds}, np.asarray(fixed, dtype=float))
+
+
+def _asked(law: RegressionContexts, batch: Batch) -> Batch:
+    if law.form == "interleaved":
+        return batch
+    return batch._replace(target=batch.target[:, law.asked], weight=batch.weight[:, law.asked])
 
 
 _set = jax.jit(lambda data, key: data.fixed(key), static_argnums=0)

@@ -8,15 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.numerics import one_of, require, whole_number
+from iclab.numerics import instance, one_of, require, whole_number
 from iclab.simulation.network_parts import (
     ACTIVATIONS,
     Parameters,
+    drawn,
     layer_norm,
     linear_shares,
+    looked_up,
     rotated,
     softmax_shares,
-    start,
 )
 
 
@@ -52,9 +53,11 @@ class Transformer:
 
     def __post_init__(self) -> None:
         for name in ("length", "outputs", "layers", "width", "heads"):
-            whole_number(name, getattr(self, name))
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         for name in ("vocabulary", "features", "mlp"):
-            whole_number(name, getattr(self, name), least=0)
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), least=0))
+        for name in ("causal", "gain", "tied", "last_only"):
+            instance(name, getattr(self, name), bool)
         one_of("activation", self.activation, tuple(ACTIVATIONS))
         one_of("attention", self.attention, ("softmax", "linear"))
         one_of("positions", self.positions, ("absolute", "shortformer", "rotary", "none"))
@@ -78,13 +81,23 @@ class Transformer:
         )
 
     @property
+    def shortest(self) -> int:
+        """Tokens of the shortest sequence."""
+        return 1
+
+    @property
+    def entries(self) -> int:
+        """Numbers in the largest array that a sequence goes through: neurons, scores or outputs."""
+        return self.length * max(self.width, self.mlp, self.heads * self.length, self.outputs)
+
+    @property
     def head_dim(self) -> int:
         """Entries of a query."""
         return self.width // self.heads
 
     def start(self, key: jax.Array) -> Parameters:
         """Tables of entries N(0, 1/width), matrices of entries N(0, 1/inputs), gains of one."""
-        return start(self._shapes(), key)
+        return drawn(tuple(self._shapes().items()), key)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         width = self.width
@@ -117,9 +130,9 @@ class Transformer:
         contexts, length = tokens.shape[:2]
         shape = (contexts, length)
         table = parameters.get("positions.weight")
-        positions = None if table is None else jnp.tile(table[:length], (contexts, 1))
+        positions: Any = None if table is None else jnp.tile(table[:length], (contexts, 1))
         if self.vocabulary:
-            state = parameters["embed.weight"][tokens.reshape(-1)]
+            state = looked_up(parameters["embed.weight"], tokens.reshape(-1))
         else:
             state = tokens.reshape(-1, self.features) @ parameters["read_in.weight"].T
         if self.positions == "absolute":

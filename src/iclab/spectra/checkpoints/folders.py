@@ -24,7 +24,7 @@ SUPPORTED = (
     ".npz of NumPy, and folders of these."
 )
 _NEVER = re.compile(
-    r"training_args\.bin|optimizer.*\.(?:pt|bin)|scheduler\.(?:pt|bin)|rng_state.*\.pth|scaler\.pt|random_states.*\.pkl"
+    r"training_args\.bin|optimizer.*\.(?:pt|bin|safetensors)|scheduler\.(?:pt|bin)|rng_state.*\.pth|scaler\.pt|random_states.*\.pkl"
     r"|.*optim_states\.pt|.*\.distcp|\.metadata"
 )
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.(?:safetensors|bin)$")

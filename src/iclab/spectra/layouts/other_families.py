@@ -78,13 +78,16 @@ def transformer_lens(config: Config) -> Family:
 
 
 def iclab(config: Config) -> Family:
-    """Networks trained by this library: rotation by config."""
+    """Networks trained by this library: a norm behind the residual sum feeds no projection of its own layer."""
+    layer = r"layers\.(?P<layer>\d+)\."
     rules = [
-        *separate(r"layers\.(?P<layer>\d+)\.attention", "query key value output"),
-        Rule(r"layers\.(?P<layer>\d+)\.norm" + NORM, "norm"),
-        Rule(r"layers\.(?P<layer>\d+)\.mlp_in" + AFFINE, "mlp_in"),
-        Rule(r"layers\.(?P<layer>\d+)\.mlp_out" + AFFINE, "mlp_out"),
-        Rule(r"embed\.weight", "embed"),
+        *separate(layer + "attention", "query key value output"),
+        *([Rule(layer + "norm" + NORM, "norm")] if config.get("do_layer_norm_before", True) else []),
+        Rule(rf"(?:{layer})?mlp_in" + AFFINE, "mlp_in"),
+        Rule(rf"(?:{layer})?mlp_out" + AFFINE, "mlp_out"),
+        Rule(r"(?:embed|positions|read_in)\.weight", "embed"),
         *unembedding("unembed"),
     ]
+    if config.get("num_hidden_layers") == 0:  # no attention, hence no heads: their number is never used
+        config = {"num_attention_heads": 1, **config}
     return rules, stated(config)

@@ -1,0 +1,209 @@
+"""Networks in training on disk: weights as `iclab inspect` reads them, and all that a run needs to go on.
+
+A run is a folder: `run.json` says which one it is, and each checkpoint is a folder `step-000123` with
+`model.safetensors` (weights by name), `config.json` (the network), `optimizer.safetensors` (what the optimizer
+remembers, leaf by leaf) and `trainer_state.json` (step and loss). Each is written whole or not at all.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from iclab.files import folder_written_whole, written_whole
+from iclab.numerics import require, whole_number
+from iclab.simulation.batches import Data
+from iclab.simulation.network_checks import checked_key, checked_parameters
+from iclab.simulation.network_parts import Network
+from iclab.simulation.network_training import State
+from iclab.simulation.run_records import described, differences, network_of, stated
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+_CHECKPOINT = re.compile(r"step-(\d{6,})")
+
+
+@dataclass(frozen=True, eq=False)
+class Folder:
+    """The checkpoints of one run, in a folder of its own.
+
+        folder = snapshots.Folder("runs/mine", network, data, optimizer="adam 1e-3", key=key)
+        networks.train(network, data, steps=..., optimizer=..., key=key,
+                       checkpoints=folder.save, resume=folder.latest())
+
+    The same lines begin a run and go on with it. `optimizer` says which one it is: functions cannot be compared.
+
+    Raises ValueError for a folder of another run, with the differences, and for one that holds something else.
+    """
+
+    path: Path
+    network: Network
+    data: Data
+    optimizer: str
+    key: "PRNGKeyArray"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+        require(
+            isinstance(self.optimizer, str) and bool(self.optimizer),
+            f"optimizer must say in words which one it is; got {type(self.optimizer).__name__}. "
+            'Write "adam 1e-3", say.',
+        )
+        self._require_same_run()
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """What run this is, as `run.json` has it."""
+        words = np.asarray(jax.random.key_data(checked_key(self.key))).tolist()
+        named = {"network": self.network, "data": self.data, "optimizer": self.optimizer, "key": words}
+        return {name: described(name, part) for name, part in named.items()}
+
+    def steps(self) -> tuple[int, ...]:
+        """The steps whose checkpoints are here, in order."""
+        if not self.path.is_dir():
+            return ()
+        found = (_CHECKPOINT.fullmatch(entry.name) for entry in self.path.iterdir())
+        return tuple(sorted(int(name[1]) for name in found if name))
+
+    def save(self, step: int, state: State) -> None:
+        """Write a checkpoint.
+
+        Raises ValueError for a step that is here already, and for weights that are not those of the network.
+        """
+        here = self._checkpoint(whole_number("step", step, least=0))
+        require(
+            not here.exists(),
+            f"a step must be written once; {here.name} is in {self.path} already. Go on from there with "
+            "resume=folder.latest(), or take an empty folder.",
+        )
+        weights = checked_parameters(self.network, state["parameters"])
+        self._require_same_run()
+        if not self._record.exists():
+            with written_whole(self._record) as file:
+                _write_json(file, self.run)
+        with folder_written_whole(here) as folder:
+            save_file(_plain(weights), folder / "model.safetensors", {"format": "np"})
+            save_file(_plain(_leaves(state["optimizer"])), folder / "optimizer.safetensors", {"format": "np"})
+            _write_json(folder / "config.json", stated(self.network))
+            _write_json(folder / "trainer_state.json", {"global_step": step, "loss": _finite(state["loss"])})
+
+    def latest(self) -> State | None:
+        """The state at the last step that is here, or None where there is none."""
+        steps = self.steps()
+        return self.load(steps[-1]) if steps else None
+
+    def load(self, step: int) -> State:
+        """The state at a step, as `networks.train` takes it up.
+
+        Raises ValueError for a step that is not here, and for damaged files.
+        """
+        here = self._checkpoint(whole_number("step", step, least=0))
+        require(here.is_dir(), f"step must be one of {list(self.steps())}; got {step}.")
+        loss = _read_json(here / "trainer_state.json").get("loss")
+        return State(
+            step=step,
+            parameters=checked_parameters(self.network, _read_tensors(here / "model.safetensors")),
+            optimizer=_read_tensors(here / "optimizer.safetensors"),
+            loss=float("nan") if loss is None else float(loss),
+        )
+
+    @property
+    def _record(self) -> Path:
+        return self.path / "run.json"
+
+    def _checkpoint(self, step: int) -> Path:
+        return self.path / f"step-{step:06d}"
+
+    def _require_same_run(self) -> None:
+        ours = self.run
+        if self._record.exists():
+            other = differences(_read_json(self._record), ours)
+            require(
+                not other,
+                f"{self.path} must hold this run or nothing; it holds another: {'; '.join(other)}. "
+                "Take another folder.",
+            )
+            return
+        require(
+            not self.path.exists() or (self.path.is_dir() and not any(_written(self.path))),
+            f"{self.path} must be a folder that is empty or has a run.json; it is neither. Take another folder.",
+        )
+
+
+def network_at(checkpoint: Path | str) -> tuple[Network, dict[str, np.ndarray]]:
+    """The network of a checkpoint's folder, and its weights by name.
+
+    Raises ValueError for a folder that was not written here, and for damaged files.
+    """
+    folder = Path(checkpoint)
+    network = network_of(_read_json(folder / "config.json"))
+    return network, checked_parameters(network, _read_tensors(folder / "model.safetensors"))
+
+
+def schedule(steps: int, *, per_decade: int = 10, dense: Iterable[tuple[int, int, int]] = ()) -> tuple[int, ...]:
+    """Steps to keep: 0 and the last, `per_decade` of each power of ten, and windows (from, to, every).
+
+    Raises ValueError for numbers that are not whole and for windows that do not lie within the steps.
+    """
+    last, density = whole_number("steps", steps), whole_number("per_decade", per_decade, least=0)
+    chosen = {0, last}
+    power = 0
+    while density and (step := round(10 ** (power / density))) < last:
+        chosen.add(step)
+        power += 1
+    for window in dense:
+        require(
+            isinstance(window, tuple | list) and len(window) == 3,
+            f"a dense window must be (from, to, every); got {window!r}.",
+        )
+        first, end = (whole_number("dense", number, least=0) for number in window[:2])
+        require(first <= end <= last, f"a dense window must lie within 0 to {last}; got {first} to {end}.")
+        chosen.update(range(first, end + 1, whole_number("dense", window[2])))
+    return tuple(sorted(chosen))
+
+
+def _leaves(memory: Any) -> dict[str, Any]:
+    """The leaves of a tree by number and path: in the order of their names they are in that of the tree."""
+    paths = jax.tree_util.tree_flatten_with_path(memory)[0]
+    return {f"{index:06d}{jax.tree_util.keystr(path)}": leaf for index, (path, leaf) in enumerate(paths)}
+
+
+def _plain(tensors: dict[str, Any]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
+
+
+def _finite(loss: float) -> float | None:
+    return float(loss) if np.isfinite(loss) else None
+
+
+def _written(folder: Path) -> Iterable[Path]:
+    """What a folder holds beside what a process that was killed left unfinished."""
+    return (entry for entry in folder.iterdir() if not entry.name.startswith(".unfinished-"))
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} must be a JSON file written here; reading it failed: {error}.") from None
+    require(isinstance(found, dict), f"{path} must hold a JSON object; it does not.")
+    return found
+
+
+def _read_tensors(path: Path) -> dict[str, np.ndarray]:
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError, KeyError) as error:
+        raise ValueError(f"{path} must be a whole safetensors file; reading it failed: {error}.") from None
