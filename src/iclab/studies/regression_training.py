@@ -7,9 +7,13 @@ squared distance from ridge, least squares and gradient descent of one and sever
 from dMMSE where tasks come from a pool. Inputs are white, so that a preconditioner of descent would be a rate.
 *Exact*: with linear functions w ~ N(0, I) ridge at the noise level is the Bayes estimator, so that no network is
 below it on new tasks, and what a network loses more is its squared distance from ridge; the errors of the
-estimators at finite D, docs/derivations/estimators. RESULTS
+estimators at finite D, docs/derivations/estimators. *Simulated*, in the quick case with one seed: after 8 examples
+the loss ends at 1.4 times that of ridge; the squared distance is .07 from ridge, .08 from four steps of descent,
+.10 from least squares and .23 from one step. Until the last third of training four steps of descent are nearest.
+*Not reproduced*: a network that reaches the Bayes error.
 """
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -196,6 +200,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     curves.legend(fontsize=7)
     distances.set(xscale="log", yscale="log", xlabel="steps of training", ylabel="squared distance")
     distances.set_title("of the network's last answer from estimators")
+    case = json.loads(result.attrs["case"])
+    distances.set_xticks(case["steps"], [f"{step}" for step in case["steps"]])
+    distances.minorticks_off()
 
 
 def _draw_network(curves: Any, distances: Any, network: "xr.Dataset") -> None:

@@ -3,7 +3,12 @@
 Contexts are fresh in every step and their tasks are those of a pool of K. *The paper's*, arXiv 2405.11751 figure 6:
 the gap between errors on new tasks and on tasks of the pool closes as the pool grows, for transformers as for
 linear attention. *Ours*: a small softmax transformer of two blocks with MLPs, D = 4, N = 8, and two estimators
-beside it on the same contexts: dMMSE, the posterior mean that knows the pool, and ridge, which knows none. RESULTS
+beside it on the same contexts: dMMSE, the posterior mean that knows the pool, and ridge, which knows none. The
+quick case is two pools and one seed. *Reproduced* there: with 4 tasks the network answers like dMMSE (squared
+distance on new tasks .23, from ridge .94), with 16 like ridge (.12, from dMMSE .39), and its gap falls from .98 to
+.07. *Seen beside it*: dMMSE with the same 16 tasks still has a gap of .56, so that the network leaves its pool at
+fewer tasks than the estimator that knows it. *Not reproduced*: training on a set of sequences drawn once, which
+networks of this size fit without learning from contexts, and any place of a transition in K/D.
 """
 
 from dataclasses import dataclass, replace
