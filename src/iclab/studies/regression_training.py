@@ -233,9 +233,7 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        WithinErrors(
-            "theory/ridge/ridge", "simulation/baselines/ridge", "Ridge has its exact error at every length."
-        ),
+        Bounded("simulation/exact/score", "On the drawn contexts ridge has its exact error at every length.", 4.0),
         _bayes(
             "score",
             "On new linear tasks no network is below the Bayes error, at any step and length.",

@@ -7,8 +7,8 @@ beside it on the same contexts: dMMSE, the posterior mean that knows the pool, a
 quick case is two pools and one seed. *Reproduced* there: with 4 tasks the network answers like dMMSE (squared
 distance on new tasks .23, from ridge .94), with 16 like ridge (.12, from dMMSE .39), and its gap falls from .98 to
 .07. *Seen beside it*: dMMSE with the same 16 tasks still has a gap of .56, so that the network leaves its pool at
-fewer tasks than the estimator that knows it. *Not reproduced*: training on a set of sequences drawn once, which
-networks of this size fit without learning from contexts, and any place of a transition in K/D.
+fewer tasks than the estimator that knows it. *Not reproduced*: training on a set of sequences drawn once, and any
+place of a transition in K/D; neither was looked for.
 """
 
 from dataclasses import dataclass, replace
