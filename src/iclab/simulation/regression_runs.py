@@ -47,6 +47,16 @@ class FirstSequences:
         """How an answer is judged."""
         return "square"
 
+    @property
+    def length(self) -> int:
+        """Tokens of a sequence."""
+        return self.contexts.length
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a network answers at a position."""
+        return self.contexts.outputs
+
     def fixed(self, key: "PRNGKeyArray") -> tuple[Any, Batch]:
         """The tasks, and the sequences."""
         tasks, every = _set(FixedRegression(replace(self.contexts, batch_size=1), self.drawn), key)
@@ -67,6 +77,16 @@ class FreshContexts:
     def loss(self) -> str:
         """How an answer is judged."""
         return "square"
+
+    @property
+    def length(self) -> int:
+        """Tokens of a sequence."""
+        return self.contexts.length
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a network answers at a position."""
+        return self.contexts.outputs
 
     def fixed(self, key: "PRNGKeyArray") -> Any:
         """The tasks of the pool."""
