@@ -169,7 +169,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             _draw_runs(new, data, result[f"simulation/{name}"].to_dataset())
         words = {"linear": "linear attention, full", "softmax": "two softmax blocks"}[name]
         error_axes(new, result, SEQUENCES, title=f"{words}: on new tasks")
-        error_axes(data, result, SEQUENCES, title=f"{words}: on the data")
+        error_axes(data, result, SEQUENCES, title=f"{words}: on the data (bottom: ≤ 10⁻⁵)")
         data.set_ylim(1e-5, 3)
         new.legend(fontsize=7)
 
