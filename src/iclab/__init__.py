@@ -22,7 +22,8 @@ _HOME = {
     "watch": "iclab.spectra.watch",
 }
 _ROOMS = (
-    "agreement", "attention", "claims", "contract", "conventions", "figures", "inspection", "outcomes", "planning",
+    "agreement", "attention", "claims", "contract", "conventions", "figures", "inspection", "network_claims",
+    "outcomes", "planning",
     "pretraining_claims",
     "problem", "readouts", "report", "simulation", "spectra", "stages", "store", "studies", "study", "theory",
     "training_claims",

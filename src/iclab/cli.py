@@ -41,6 +41,9 @@ class RunOptions:
 
     seeds: int | None = None  # K, seeds 0..K-1; 0 asks theory alone; default: as the study suggests
     full: bool = False  # start from the published case instead of the quick one; other flags still apply
+    published: bool = (
+        False  # where the full case is smaller than the published one: start from that, its time said first
+    )
     out: Path = Path("results")  # folder for results and figures
     json: bool = False  # print the verdicts as JSON instead of a table
     debug: bool = False  # show the traceback of an error
@@ -112,7 +115,7 @@ def _command(words: list[str]) -> int:
 
 def _run(name: str, words: list[str]) -> int:
     study = _study(name)
-    default = study.full if "--full" in words else study.quick
+    default = _starting_case(study, words)
     form = make_dataclass(
         "Case",
         [
@@ -124,6 +127,8 @@ def _run(name: str, words: list[str]) -> int:
     case, options = chosen.case, chosen.options
     store = Store(writable(options.out))
     seeds = study.usual_seeds(case) if options.seeds is None else options.seeds
+    if options.published:
+        note(_time_needed(study, case, len(store.missing(study, case, seeds))))
     with progress() as bar:
         result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=name))
     from iclab import figures
@@ -140,6 +145,24 @@ def _run(name: str, words: list[str]) -> int:
     print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
     print(f"figure:  {figure}")
     return 0
+
+
+def _starting_case(study: Study, words: list[str]) -> Any:
+    """The case that other flags change."""
+    if "--published" not in words:
+        return study.full if "--full" in words else study.quick
+    if study.published is None:
+        raise ValueError(
+            f"published cases are those of studies whose full case is smaller; {study.name!r} has none. Use --full."
+        )
+    return study.published
+
+
+def _time_needed(study: Study, case: Any, seeds: int) -> str:
+    if study.estimate is None:
+        return f"{study.name}: how long the published case takes is not known"
+    hours = study.estimate(case) * seeds / 3600
+    return f"{study.name}: about {hours:,.1f} hours on one core; Ctrl-C stops, and keeps finished seeds"
 
 
 def _report(options: Report) -> int:

@@ -39,7 +39,7 @@ class Study:
     question: str
     version: int  # raised by hand when the answer to the same case changes
     quick: Any  # the case of the report, a frozen dataclass; its class is the form of every case
-    full: Any  # the published case
+    full: Any  # the published case, or the largest one that runs in minutes
     theory: Callable[..., Outcomes]
     simulation: Callable[..., Outcomes] | None
     figure: "Callable[[xr.DataTree, Figure], None]"
@@ -49,6 +49,8 @@ class Study:
     full_seeds: int | None = None  # how many for the published case; None: as many
     size: tuple[float, float] = (7.0, 3.6)  # of the figure, in inches
     headline: bool = False  # whether the short report shows it
+    published: Any = None  # the case of the paper itself, where the full one is smaller
+    estimate: Callable[[Any], float] | None = None  # seconds that one seed of a case takes on one core, roughly
 
     @property
     def title(self) -> str:

@@ -39,6 +39,9 @@ _OURS = (
     "pattern_selection",
     "icl_emergence",
     "grokking",
+    "transformer_double_descent",
+    "transformer_task_diversity",
+    "regression_training",
 )
 
 

@@ -1,0 +1,112 @@
+"""Claims about networks that are trained: where their error peaks, and which of two estimators they are nearer to."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iclab.agreement import Claim, Verdict
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class PeaksWhereFitEnds:
+    """The error on new tasks is largest at the first size at which the error on the training data leaves zero.
+
+    Both are the middle ones of the seeds, at every size of a grid. Where a result holds several networks the one
+    that misses by most decides.
+    """
+
+    runs: str  # path of a group with `icl` and `train` over τ, "simulation/group"
+    meaning: str
+    zero: float = 1e-3  # training errors up to here are fitted
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """Points of the grid between the two; open where no training error leaves zero."""
+        middle = result[self.runs].to_dataset().median("seed")
+        missed, evidence = [], []
+        for dimension in middle.dimension.values:
+            one, tau = middle.sel(dimension=dimension), middle.tau.values
+            left = np.flatnonzero(one.train.values > self.zero)
+            peak = int(np.argmax(one.icl.values))
+            missed.append(abs(peak - left[0]) if len(left) else np.nan)
+            evidence += [
+                (f"D = {dimension}, peak", f"τ = {tau[peak]:g}, error {one.icl.values[peak]:.3g}"),
+                (f"D = {dimension}, end of fitting", f"τ = {tau[left[0]]:g}" if len(left) else "none"),
+            ]
+        return Verdict(
+            claim="peaks where fitting ends",
+            meaning=self.meaning,
+            measure="points of the grid of τ between the peak and the end of fitting",
+            value=float(np.max(missed)),
+            yardstick=0.0,
+            evidence=tuple(evidence),
+            at_most=True,
+        )
+
+
+@dataclass(frozen=True)
+class CrossesBetween:
+    """A curve over sizes passes below another one between two sizes, in every seed."""
+
+    falling: str  # path of the variable that is above at the lower size
+    rising: str  # path of the variable that is above at the upper size
+    meaning: str
+    along: str  # the axis
+    lower: float
+    upper: float
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The share of seeds; open where a size is missing."""
+        import xarray as xr
+
+        falling, rising = result[self.falling], result[self.rising]
+        assert isinstance(falling, xr.DataArray)
+        assert isinstance(rising, xr.DataArray)
+        ratio = falling / rising
+        sizes = [float(size) for size in ratio[self.along].values]
+        known = self.lower in sizes and self.upper in sizes
+        crosses = (
+            (ratio.sel({self.along: self.lower}) > 1) & (ratio.sel({self.along: self.upper}) < 1)
+            if known
+            else ratio.isel({self.along: 0}).isnull()
+        )
+        return Verdict(
+            claim="crosses between two sizes",
+            meaning=self.meaning,
+            measure="share of the seeds",
+            value=float(crosses.mean()) if known else float("nan"),
+            yardstick=1.0,
+            evidence=(
+                ("seeds", f"{int(crosses.sum())} of {ratio.sizes['seed']}"),
+                *(
+                    (f"ratio at {size:g}", f"{float(ratio.sel({self.along: size}).median('seed')):.3g}")
+                    for size in sizes
+                ),
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class WhereKnown:
+    """A claim about a group that only some cases have."""
+
+    claim: Claim
+    group: str  # "witness/group"
+    meaning: str
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The verdict of the claim; open for the cases without the group."""
+        witness, group = self.group.split("/")
+        if witness in result.children and group in result[witness].children:
+            return self.claim.verdict(result)
+        return Verdict(
+            claim="not asked in this case",
+            meaning=self.meaning,
+            measure="nothing that this case has",
+            value=float("nan"),
+            yardstick=0.0,
+            evidence=(),
+        )

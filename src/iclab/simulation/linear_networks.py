@@ -1,0 +1,61 @@
+"""Linear attention in full: one layer whose queries, keys and values all have weights and biases of their own."""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from iclab.numerics import whole_number
+from iclab.simulation.network_parts import Parameters, drawn
+
+
+@dataclass(frozen=True)
+class LinearAttention:
+    """One head on tokens of real entries that are not embedded; the last of them asks all, itself among them.
+
+    Scores are q·k/√width, not normalized, and one number is the value of a token: only that entry of a value of more
+    entries would be read out, so that others would never be trained.
+
+    Raises ValueError for impossible sizes.
+    """
+
+    length: int  # longest sequence
+    features: int  # entries of a token
+    width: int  # entries of a query
+
+    def __post_init__(self) -> None:
+        for name in ("length", "features", "width"):
+            whole_number(name, getattr(self, name))
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of the shortest sequence."""
+        return 1
+
+    @property
+    def entries(self) -> int:
+        """Numbers in the largest array that a sequence goes through."""
+        return self.length * max(self.features, self.width)
+
+    def start(self, key: jax.Array) -> Parameters:
+        """Weights of entries N(0, 1/features), biases of zero."""
+        sizes = {"query": self.width, "key": self.width, "value": 1}
+        weights = tuple((f"layers.0.attention.{part}.weight", (size, self.features)) for part, size in sizes.items())
+        biases = {f"layers.0.attention.{part}.bias": jnp.zeros(size, jnp.float32) for part, size in sizes.items()}
+        return drawn(weights, key) | biases
+
+    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+        """Outputs (context, 1, 1)."""
+
+        def projected(rows: jax.Array, part: str) -> jax.Array:
+            name = f"layers.0.attention.{part}"
+            return rows @ parameters[f"{name}.weight"].T + parameters[f"{name}.bias"]
+
+        contexts, length = tokens.shape[:2]
+        rows = tokens.reshape(-1, self.features)
+        query = projected(tokens[:, -1], "query") / np.float32(math.sqrt(self.width))
+        key, value = (projected(rows, part).reshape(contexts, length, -1) for part in ("key", "value"))
+        heard = jnp.sum(key * value, axis=1)
+        return jnp.sum(query * heard, axis=-1)[:, None, None]

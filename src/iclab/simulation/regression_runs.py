@@ -1,0 +1,204 @@
+"""Networks that pretrain on sets of sequences drawn once, and the errors of networks on contexts of regression."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+import optax
+from jaxtyping import Float
+
+from iclab.numerics import require, whole_number
+from iclab.simulation.network_parts import Network
+from iclab.simulation.network_training import State, batch_loss, roles, train
+from iclab.simulation.networks import apply
+from iclab.simulation.sequences import Batch, FixedRegression, RegressionContexts
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+Array = np.ndarray
+WARM_UP = 100  # steps of rising rate
+
+
+@dataclass(frozen=True)
+class FirstSequences:
+    """The first few of a set of sequences: sets of all sizes are compiled and drawn as the largest one.
+
+    Raises ValueError for more sequences than are drawn, and for fewer than a batch holds.
+    """
+
+    contexts: RegressionContexts  # law of a sequence
+    sequences: int  # n, contexts seen in pretraining
+    drawn: int  # contexts of the largest set
+
+    def __post_init__(self) -> None:
+        whole_number("sequences", self.sequences)
+        require(
+            self.sequences <= self.drawn,
+            f"sequences must be at most those drawn, {self.drawn}; got {self.sequences}.",
+        )
+        FixedRegression(self.contexts, self.sequences)
+
+    @property
+    def loss(self) -> str:
+        """How an answer is judged."""
+        return "square"
+
+    @property
+    def length(self) -> int:
+        """Tokens of a sequence."""
+        return self.contexts.length
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a network answers at a position."""
+        return self.contexts.outputs
+
+    def fixed(self, key: "PRNGKeyArray") -> tuple[Any, Batch]:
+        """The tasks, and the sequences."""
+        tasks, every = _set(FixedRegression(replace(self.contexts, batch_size=1), self.drawn), key)
+        return tasks, Batch(*(part[: self.sequences] for part in _asked(self.contexts, every)))
+
+    def batch(self, fixed: tuple[Any, Batch], key: "PRNGKeyArray") -> Batch:
+        """Several of the sequences, or all in their order."""
+        return FixedRegression(self.contexts, self.sequences).batch(fixed, key)
+
+
+@dataclass(frozen=True)
+class FreshContexts:
+    """Contexts that are fresh in every batch, judged where a label is asked for: at all inputs, or at the last."""
+
+    contexts: RegressionContexts
+
+    @property
+    def loss(self) -> str:
+        """How an answer is judged."""
+        return "square"
+
+    @property
+    def length(self) -> int:
+        """Tokens of a sequence."""
+        return self.contexts.length
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a network answers at a position."""
+        return self.contexts.outputs
+
+    def fixed(self, key: "PRNGKeyArray") -> Any:
+        """The tasks of the pool."""
+        return self.contexts.fixed(key)
+
+    def batch(self, fixed: Any, key: "PRNGKeyArray") -> Batch:
+        """New contexts."""
+        return _asked(self.contexts, self.contexts.batch(fixed, key))
+
+
+class SetErrors(NamedTuple):
+    """Mean squared errors of a network: on contexts of new tasks, and on the sequences that it was trained on."""
+
+    icl: float
+    train: float
+
+
+def set_errors(
+    config: Network, data: FirstSequences, *, steps: int, rate: float, tested: int, key: "PRNGKeyArray"
+) -> SetErrors:
+    """Errors after Adam at a constant rate on a set of sequences, with `tested` contexts of new tasks."""
+    for_run, for_test = jax.random.split(key)
+    state = train(config, data, steps=steps, optimizer=_constant(rate), key=for_run)
+    fixed = data.fixed(roles(for_run).fixed)
+    new = _contexts(replace(data.contexts, batch_size=1), tested, "new", fixed[0], for_test)
+    return SetErrors(
+        *(float(_loss(config, state["parameters"], batch)) for batch in (_asked(data.contexts, new), fixed[1]))
+    )
+
+
+class Answers(NamedTuple):
+    """What a network answers on given contexts at several steps of its training."""
+
+    inputs: Float[Array, "P N+1 D"]
+    labels: Float[Array, "P N+1"]
+    answers: Float[Array, "step P asked"]
+
+
+class Run(NamedTuple):
+    """A network that was trained: its answers on each kind of contexts, and the pool of its tasks."""
+
+    answers: dict[str, Answers]
+    pool: Float[Array, "K entry"]
+
+
+def answers_in_training(
+    config: Network,
+    law: RegressionContexts,
+    *,
+    steps: Sequence[int],
+    rate: float,
+    tested: int,
+    kinds: tuple[str, ...] = ("new",),
+    key: "PRNGKeyArray",
+) -> Run:
+    """Answers at given steps of training by Adam on fresh contexts; its rate warms up and then falls as a cosine.
+
+    Asked are `tested` contexts of each kind: "new" ones of new tasks, "known" ones of the law of training. The last
+    step ends the run.
+
+    Raises ValueError for steps that do not increase or do not outlast the warming up.
+    """
+    require(
+        max(steps, default=0) > WARM_UP,
+        f"steps must outlast the {WARM_UP} of the warming up; got {tuple(steps)}.",
+    )
+    for_run, for_test = jax.random.split(key)
+    fixed = law.fixed(roles(for_run).fixed)
+    asked = {
+        kind: _contexts(law, tested, kind, fixed, one)
+        for kind, one in zip(kinds, jax.random.split(for_test, len(kinds)), strict=True)
+    }
+    found: dict[str, list[Array]] = {kind: [] for kind in kinds}
+
+    def note(_: int, state: State) -> None:
+        for kind, batch in asked.items():
+            answers = apply(config, state["parameters"], np.asarray(batch.tokens))
+            found[kind].append(answers[:, law.asked, 0].astype(float))
+
+    train(config, FreshContexts(law), steps=steps, optimizer=_warmed(rate, steps[-1]), key=for_run, checkpoints=note)
+
+    def answers_of(kind: str) -> Answers:
+        inputs, labels = law.examples(asked[kind])
+        return Answers(np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float), np.array(found[kind]))
+
+    return Run({kind: answers_of(kind) for kind in kinds}, np.asarray(fixed, dtype=float))
+
+
+def _asked(law: RegressionContexts, batch: Batch) -> Batch:
+    if law.form == "interleaved":
+        return batch
+    return batch._replace(target=batch.target[:, law.asked], weight=batch.weight[:, law.asked])
+
+
+_set = jax.jit(lambda data, key: data.fixed(key), static_argnums=0)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _contexts(law: RegressionContexts, count: int, kind: str, fixed: Any, key: jax.Array) -> Batch:
+    return law.test(fixed, key, count) if kind == "new" else replace(law, batch_size=count).batch(fixed, key)
+
+
+@partial(jax.jit, static_argnums=0)
+def _loss(config: Network, parameters: Any, batch: Batch) -> jax.Array:
+    return batch_loss(config, "square", parameters, batch)
+
+
+@lru_cache(maxsize=8)
+def _constant(rate: float) -> optax.GradientTransformation:
+    return optax.adam(rate)
+
+
+@lru_cache(maxsize=8)
+def _warmed(rate: float, steps: int) -> optax.GradientTransformation:
+    return optax.adam(optax.warmup_cosine_decay_schedule(0.0, rate, WARM_UP, steps))

@@ -1,0 +1,212 @@
+"""Do the errors of trained attention peak where it can no longer fit its data, as theory says of a reduced model?
+
+Networks pretrain on n = τD² sequences that are drawn once. *The paper's*, arXiv 2405.11751 figure 5: linear
+attention in full and softmax transformers show a double descent in τ. Its sizes, D of 20 to 80 and 1.1 million
+steps, stand behind `--published` and were not run. *Ours*: D = 8, in the full case 10 too and two softmax blocks
+(with norms in front, MLPs of GELU neurons); every step on all sequences, Adam at a constant rate. *Reproduced* at D
+= 8: linear attention with queries, keys, values and biases fits its data up to τ = 1.2, errors on them are .002 at
+1.6 and .15 at 2.5, and its median error on new tasks rises from 1.8 to 19 at τ = 1.6 and falls to 1.6 at τ = 5;
+three other seeds give 10 at τ = 1.6. Two softmax blocks were tried at τ = 4 alone, where they still fit. *Not
+claimed*: a height of the peak, or its place from theory. Theory beside it is exact for the reduced readout alone,
+which has D(D + 1) parameters and its peak at τ = 1; full attention has more of them, biases, a row of values, the
+query's own token, and its peak lies above τ = 1.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.error_curves import ErrorsBySequences
+from iclab.network_claims import PeaksWhereFitEnds, WhereKnown
+from iclab.numerics import increasing_grid, magnitude_number, positive, require, whole_number
+from iclab.outcomes import Levels, quantity
+from iclab.problem import Ratios
+from iclab.studies.pretraining import SEQUENCES, around, bounds, error_axes
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = np.ndarray
+LINEAR_COST, SOFTMAX_COST = 5e-10, 1.2e-8  # seconds of a core for each token, D² and step, measured at D = 8 to 20
+_PEAK = "Linear attention errs most on new tasks where it can no longer fit its data."
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """Networks of one kind, pretrained on sets of growing size. Raises ValueError for impossible numbers."""
+
+    dimension: tuple[int, ...]  # D, entries of an input; none: no network of this kind
+    tau: tuple[float, ...]  # τ = n/D², pretraining sequences
+    rate: float  # rate of Adam
+    steps: int  # steps of training
+
+    def __post_init__(self) -> None:
+        increasing_grid("tau", np.array(self.tau))
+        for dimension in self.dimension:
+            whole_number("dimension", dimension)
+        require(min(self.tau) > 0, f"tau must be positive; got {self.tau}.")
+        positive("rate", self.rate)
+        whole_number("steps", self.steps)
+
+    def sequences(self, dimension: int) -> list[int]:
+        """n at every τ."""
+        return [max(1, round(tau * dimension**2)) for tau in self.tau]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Linear attention, and two blocks of softmax attention, on sets of sequences drawn once."""
+
+    alpha: float = 1.0  # α = N/D, examples of a context; published
+    noise: float = 0.01  # ρ, variance of the label noise; published
+    linear: Pretrained = Pretrained((8,), (0.3, 0.6, 0.9, 1.2, 1.6, 2.5, 5.0), 5e-3, 12_000)
+    softmax: Pretrained = Pretrained((), (0.5, 1.0, 2.0, 4.0, 7.0, 12.0), 3e-3, 4000)
+    share: float = 1.0  # part of the sequences in the batch of a step
+    tested: int = 20_000  # contexts of new tasks
+
+    def __post_init__(self) -> None:
+        positive("alpha", self.alpha)
+        magnitude_number("noise", self.noise, zero=True, infinite=False)
+        require(0 < self.share <= 1, f"share must be in (0, 1]; got {self.share!r}.")
+        whole_number("tested", self.tested)
+
+    def examples(self, dimension: int) -> int:
+        """N."""
+        return max(1, round(self.alpha * dimension))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Errors of networks after pretraining."""
+
+    dimension: Int[Array, "dimension"] = quantity("D", "dimension", words="entries of an input")
+    tau: Float[Array, "tau"] = quantity("τ", "tau", words="pretraining sequences for each squared dimension, n/D²")
+    icl: Float[Array, "dimension tau"] = quantity(
+        "e_ICL", "dimension", "tau", unit="label²", words="error on new tasks"
+    )
+    train: Float[Array, "dimension tau"] = quantity(
+        "e_train", "dimension", "tau", unit="label²", words="error on the pretraining data"
+    )
+
+
+def theory(case: Case) -> dict[str, ErrorsBySequences | Levels]:
+    """Errors of the reduced readout in the proportional limit, without ridge, with a fresh task in every sequence."""
+    tau = around(np.geomspace(0.2, 20.0, 121), [1.0])
+    limit = theories.generalization.errors(Ratios(case.alpha, np.inf, tau, case.noise))
+    return {"bounds": bounds(case.noise), "readout": ErrorsBySequences.of(tau, limit)}
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Runs]:
+    """Errors of the networks of each kind that the case holds."""
+    import jax
+
+    from iclab.simulation.linear_networks import LinearAttention
+    from iclab.simulation.networks import Network, Transformer
+    from iclab.simulation.regression_runs import FirstSequences, set_errors
+    from iclab.simulation.sequences import RegressionContexts
+
+    def network(kind: str, dimension: int) -> Network:
+        length, features = case.examples(dimension) + 1, dimension + 1
+        if kind == "linear":
+            return LinearAttention(length, features, dimension)
+        return Transformer(
+            length, 1, features=features, layers=2, width=dimension, heads=1, mlp=4 * dimension, positions="none",
+            gain=True, last_only=True,
+        )  # fmt: skip
+
+    def run(kind: str, dimension: int, place: int) -> tuple[float, float]:
+        asked: Pretrained = getattr(case, kind)
+        sequences = asked.sequences(dimension)
+        batch = max(1, round(case.share * sequences[place]))
+        law = RegressionContexts(dimension, case.examples(dimension), case.noise, batch_size=batch, form="paper")
+        return set_errors(
+            network(kind, dimension),
+            FirstSequences(law, sequences[place], sequences[-1]),
+            steps=asked.steps,
+            rate=asked.rate,
+            tested=case.tested,
+            key=jax.random.fold_in(jax.random.fold_in(key, dimension), place),
+        )
+
+    found = {}
+    for kind, asked in (("linear", case.linear), ("softmax", case.softmax)):
+        if asked.dimension:
+            errors = np.array([[run(kind, one, i) for i in range(len(asked.tau))] for one in asked.dimension])
+            found[kind] = Runs(np.array(asked.dimension), np.array(asked.tau), errors[..., 0], errors[..., 1])
+    return found
+
+
+def seconds(case: Case) -> float:
+    """What the training of one seed takes on one core, to a factor of two or so."""
+
+    def kind(asked: Pretrained, cost: float) -> float:
+        return asked.steps * sum(
+            cost * case.share * n * (case.examples(one) + 1) * one**2
+            for one in asked.dimension
+            for n in asked.sequences(one)
+        )
+
+    return kind(case.linear, LINEAR_COST) + kind(case.softmax, SOFTMAX_COST)
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Errors on new tasks and on the data against τ: each kind of network beside the reduced readout."""
+    shown = [name for name in ("linear", "softmax") if _has(result, name)] or ["linear"]
+    exact = result["theory/readout"].to_dataset()
+    panels = figure.subplots(1, 2 * len(shown), squeeze=False)[0]
+    for name, new, data in zip(shown, panels[::2], panels[1::2], strict=True):
+        figures.theory_line(new, exact.tau, exact.icl.clip(max=100), label="reduced readout, D → ∞")
+        figures.theory_line(data, exact.tau, exact.train.where(exact.train > 0), label="reduced readout, D → ∞")
+        if _has(result, name):
+            _draw_runs(new, data, result[f"simulation/{name}"].to_dataset())
+        words = {"linear": "linear attention, full", "softmax": "two softmax blocks"}[name]
+        error_axes(new, result, SEQUENCES, title=f"{words}: on new tasks")
+        error_axes(data, result, SEQUENCES, title=f"{words}: on the data (bottom: ≤ 10⁻⁵)")
+        data.set_ylim(1e-5, 3)
+        new.legend(fontsize=7)
+
+
+def _has(result: "xr.DataTree", name: str) -> bool:
+    return "simulation" in result.children and name in result["simulation"].children
+
+
+def _draw_runs(new: "Axes", data: "Axes", runs: "xr.Dataset") -> None:
+    for i, dimension in enumerate(runs.dimension.values):
+        one, color = runs.sel(dimension=dimension), figures.COLORS[i]
+        for axes, values in ((new, one.icl), (data, one.train.clip(min=1e-5))):
+            label = f"D = {dimension}, {one.sizes['seed']} seeds, and their median"
+            figures.seed_dots(axes, one.tau, values.values, color=color)
+            figures.dashed_line(axes, one.tau, values.median("seed"), color=color, label=label)
+
+
+STUDY = Study(
+    name="transformer-double-descent",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(
+        Case(),
+        linear=replace(Case().linear, dimension=(8, 10)),
+        softmax=replace(Case().softmax, dimension=(8,)),
+    ),
+    published=Case(
+        linear=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 5, 25).tolist()), 1e-4, 1_100_000),
+        softmax=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 15, 25).tolist()), 1e-4, 1_100_000),
+        share=0.1,
+    ),
+    estimate=seconds,
+    theory=theory,
+    simulation=simulation,
+    figure=figure,
+    claims=(WhereKnown(PeaksWhereFitEnds("simulation/linear", _PEAK), "simulation/linear", _PEAK),),
+    seeds=3,
+    size=(9.0, 3.8),
+)

@@ -1,0 +1,252 @@
+"""Does a transformer move from the Bayes estimator of its tasks to ridge as it trains on more of them?
+
+Contexts are fresh in every step and their tasks are those of a pool of K. *The paper's*, arXiv 2405.11751 figure 6:
+the gap between errors on new tasks and on tasks of the pool closes as the pool grows, for transformers as for
+linear attention. *Ours*: a small softmax transformer of two blocks with MLPs, D = 4, N = 8, and two estimators
+beside it on the same contexts: dMMSE, the posterior mean that knows the pool, and ridge, which knows none. The
+quick case is two pools and one seed. *Reproduced* there: with 4 tasks the network answers like dMMSE (squared
+distance on new tasks .23, from ridge .94), with 16 like ridge (.12, from dMMSE .39), and its gap falls from .98 to
+.07. *Seen beside it*: dMMSE with the same 16 tasks still has a gap of .56, so that the network leaves its pool at
+fewer tasks than the estimator that knows it. *Not reproduced*: training on a set of sequences drawn once, and any
+place of a transition in K/D; neither was looked for.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iclab import figures
+from iclab import theory as theories
+from iclab.claims import Bounded
+from iclab.network_claims import CrossesBetween
+from iclab.numerics import positive, require, whole_number, whole_numbers
+from iclab.outcomes import quantity
+from iclab.readouts import ContextLaw, Pool
+from iclab.study import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from jaxtyping import PRNGKeyArray
+    from matplotlib.figure import Figure
+
+Array = np.ndarray
+_STREAM = 20251130  # of the pools that theory averages over
+
+
+@dataclass(frozen=True)
+class Case:
+    """Transformers that train on pools of growing size. Raises ValueError for impossible numbers."""
+
+    tasks: tuple[int, ...] = (4, 16)  # K, tasks of the pool
+    dimension: int = 4  # D, entries of an input
+    context_length: int = 8  # N, labelled examples before the query
+    noise: float = 0.1  # ρ, variance of the label noise
+    width: int = 64  # of the residual stream
+    heads: int = 4  # of a layer
+    layers: int = 2  # blocks of softmax attention with an MLP
+    batch: int = 128  # contexts of a step
+    rate: float = 0.002  # largest rate of Adam
+    steps: int = 2000  # steps of training
+    tested: int = 4000  # contexts of a test
+    pools: int = 20  # pools that theory averages over
+    contexts: int = 100  # contexts of its quadrature, for each pool
+
+    def __post_init__(self) -> None:
+        tasks = whole_numbers("tasks", self.tasks)
+        require(list(tasks) == sorted(set(tasks)), f"tasks must increase; got {tasks}.")
+        object.__setattr__(self, "tasks", tasks)
+        for name in ("dimension", "context_length", "width", "heads", "layers", "batch", "tested", "contexts"):
+            whole_number(name, getattr(self, name))
+        whole_number("pools", self.pools, least=2)
+        whole_number("steps", self.steps, least=101)
+        positive("noise", self.noise)
+        positive("rate", self.rate)
+
+
+def _tasks() -> Any:
+    return quantity("K", "tasks", words="tasks of the pool")
+
+
+def _square(words: str, symbol: str = "e") -> Any:
+    return quantity(symbol, "tasks", unit="label²", words=words)
+
+
+@dataclass(frozen=True)
+class Bayes:
+    """Errors of the two estimators: dMMSE in the mean over pools w ~ N(0, I), and ridge."""
+
+    tasks: Int[Array, "tasks"] = _tasks()
+    icl: Float[Array, "tasks"] = _square("error of dMMSE on new tasks", "e_ICL")
+    idg: Float[Array, "tasks"] = _square("error of dMMSE on tasks of the pool", "e_IDG")
+    gap: Float[Array, "tasks"] = _square("gap of dMMSE between new tasks and the pool's", "g_task")
+    ridge: float = quantity("e", unit="label²", words="error of ridge on every task")
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors on drawn contexts of new tasks and of the pool's."""
+
+    tasks: Int[Array, "tasks"] = _tasks()
+    icl: Float[Array, "tasks"] = _square("error on new tasks", "e_ICL")
+    idg: Float[Array, "tasks"] = _square("error on tasks of the pool", "e_IDG")
+    gap: Float[Array, "tasks"] = _square("gap between new tasks and the pool's", "g_task")
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Mean squared distance of the network's answers on new tasks from those of estimators."""
+
+    tasks: Int[Array, "tasks"] = _tasks()
+    dmmse: Float[Array, "tasks"] = _square("squared distance from dMMSE on new tasks", "Δ²")
+    ridge: Float[Array, "tasks"] = _square("squared distance from ridge on new tasks", "Δ²")
+    gap_closed: float = quantity("Δg", unit="label²", words="fall of the gap from the smallest pool to the largest")
+
+
+def theory(case: Case) -> dict[str, Bayes]:
+    """Exact errors of both estimators, in the mean over pools."""
+    stream = np.random.default_rng(_STREAM)
+
+    def dmmse(tasks: int) -> tuple[float, float]:
+        drawn = [
+            theories.estimators.pool_dmmse_errors(
+                ContextLaw(Pool(stream.standard_normal((tasks, case.dimension))), case.context_length, case.noise),
+                contexts=case.contexts,
+            )
+            for _ in range(case.pools)
+        ]
+        return float(np.mean([one.icl for one in drawn])), float(np.mean([one.idg for one in drawn]))
+
+    icl, idg = np.array([dmmse(tasks) for tasks in case.tasks]).T
+    ridge = theories.context_estimators.ridge_error(case.dimension, case.context_length, case.noise)
+    return {"bayes": Bayes(np.array(case.tasks), icl, idg, icl - idg, float(ridge))}
+
+
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Errors | Distances]:
+    """A network for each pool, and the two estimators on the contexts of its tests."""
+    import jax
+
+    from iclab.simulation import baselines
+    from iclab.simulation.networks import Transformer
+    from iclab.simulation.regression_runs import answers_in_training
+    from iclab.simulation.sequences import RegressionContexts
+
+    kinds, last = ("new", "known"), (case.context_length,)
+
+    def errors_of(tasks: int) -> dict[str, list[float]]:
+        law = RegressionContexts(case.dimension, case.context_length, case.noise, tasks, case.batch)
+        network = Transformer(
+            law.length, 1, features=law.features, layers=case.layers, width=case.width, heads=case.heads,
+            mlp=4 * case.width, causal=False, positions="none", last_only=True,
+        )  # fmt: skip
+        run = answers_in_training(
+            network, law, steps=(case.steps,), rate=case.rate, tested=case.tested, kinds=kinds,
+            key=jax.random.fold_in(key, tasks),
+        )  # fmt: skip
+        found: dict[str, list[float]] = {"network": [], "dmmse": [], "ridge": [], "distance": []}
+        for kind in kinds:
+            inputs, labels, (answers,) = run.answers[kind]
+            answered = {
+                "network": answers,
+                "dmmse": baselines.dmmse(inputs, labels, tasks=run.pool, noise=case.noise, examples_before=last),
+                "ridge": baselines.ridge(inputs, labels, noise=case.noise, examples_before=last),
+            }
+            for name, values in answered.items():
+                found[name].append(float(np.mean((values[:, 0] - labels[:, -1]) ** 2)))
+            if kind == "new":
+                found["distance"] = [
+                    float(baselines.squared_distance(answers, answered[name])[0]) for name in ("dmmse", "ridge")
+                ]
+        return found
+
+    found = [errors_of(tasks) for tasks in case.tasks]
+    size = np.array(case.tasks)
+
+    def errors(name: str) -> Errors:
+        icl, idg = np.array([one[name] for one in found]).T
+        return Errors(size, icl, idg, icl - idg)
+
+    dmmse, ridge = np.array([one["distance"] for one in found]).T
+    network = errors("network")
+    return {
+        "network": network,
+        "dmmse": errors("dmmse"),
+        "ridge": errors("ridge"),
+        "distances": Distances(size, dmmse, ridge, float(network.gap[0] - network.gap[-1])),
+    }
+
+
+def figure(result: "xr.DataTree", figure: "Figure") -> None:
+    """Distances from both estimators; errors on new tasks and the pool's; the gap beside that of dMMSE."""
+    distances, errors, gaps = figure.subplots(1, 3)
+    exact = result["theory/bayes"].to_dataset()
+    figures.theory_line(errors, exact.tasks, exact.icl, color=figures.COLORS[1], label="dMMSE, mean over pools")
+    figures.theory_line(errors, exact.tasks, exact.idg, color=figures.COLORS[2])
+    figures.level_lines(errors, [float(exact.ridge)], label="ridge")
+    figures.theory_line(gaps, exact.tasks, exact.gap, label="dMMSE, mean over pools")
+    if "simulation" in result.children:
+        _draw_runs(distances, errors, gaps, result)
+        distances.legend()
+    for axes, words in ((distances, "squared distance"), (errors, "mean squared error"), (gaps, "$g_{task}$")):
+        axes.set(xscale="log", xlabel="tasks of the pool $K$", ylabel=words)
+        axes.set_xticks(exact.tasks.values, [f"{tasks}" for tasks in exact.tasks.values], minor=False)
+        axes.minorticks_off()
+    distances.set(yscale="log", title="network from the estimators, new tasks")
+    errors.set(yscale="log", title="errors on new tasks and the pool's")
+    gaps.set(title="gap between new tasks and the pool's")
+    errors.legend(fontsize=7)
+    gaps.legend(fontsize=7)
+
+
+def _draw_runs(distances: Any, errors: Any, gaps: Any, result: "xr.DataTree") -> None:
+    far, network, dmmse = (result[f"simulation/{name}"].to_dataset() for name in ("distances", "network", "dmmse"))
+    count = far.sizes["seed"]
+    seeds = f"{count} seed{'s' if count > 1 else ''}"
+    for i, name in enumerate(("ridge", "dmmse")):
+        label = f"from {'ridge' if name == 'ridge' else 'dMMSE'}, {seeds}"
+        figures.seed_dots(distances, far.tasks, far[name].values, color=figures.COLORS[i], label=label)
+        figures.dashed_line(distances, far.tasks, far[name].median("seed"), color=figures.COLORS[i])
+    for name, words, color in (("icl", "new tasks", 1), ("idg", "the pool's", 2)):
+        label = f"network, {words}"
+        figures.seed_dots(errors, network.tasks, network[name].values, color=figures.COLORS[color], label=label)
+    figures.seed_dots(gaps, network.tasks, network.gap.values, color=figures.COLORS[0], label=f"network, {seeds}")
+    gaps.plot(
+        dmmse.tasks,
+        dmmse.gap.values.T,
+        "x",
+        ms=5,
+        color=figures.INK,
+        label=["dMMSE, same pools"] + ["_"] * (count - 1),
+    )
+
+
+STUDY = Study(
+    name="transformer-task-diversity",
+    question=str(__doc__),
+    version=1,
+    quick=Case(),
+    full=replace(Case(), tasks=(4, 16, 64, 256, 1024), steps=3000, pools=40, contexts=200),
+    theory=theory,
+    simulation=simulation,
+    figure=figure,
+    claims=(
+        CrossesBetween(
+            "simulation/distances/ridge",
+            "simulation/distances/dmmse",
+            "On new tasks the network is nearer to dMMSE with 4 tasks, nearer to ridge with 16.",
+            along="tasks",
+            lower=4,
+            upper=16,
+        ),
+        Bounded(
+            "simulation/distances/gap_closed",
+            "From the smallest pool to the largest the gap to new tasks closes by half a squared label or more.",
+            bound=0.5,
+            at_most=False,
+        ),
+    ),
+    seeds=1,
+    full_seeds=3,
+    size=(11.0, 3.6),
+)

@@ -1,0 +1,122 @@
+"""Errors of estimators after m examples of one context, at any finite dimension: what networks are compared with.
+
+Inputs are N(0, I/D), labels have variance 1 before noise of variance ρ, and functions are wᵀx with E wwᵀ = I, dense
+or sparse, or wide random networks. All errors hold the noise of the target, and the estimators are linear in labels,
+so that only the covariance of the functions matters.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import checked_number, whole_number
+
+Array = np.ndarray
+_STREAM = 20251201  # the nodes of the quadrature: as fixed as those of any other rule
+
+
+def ridge_error(dimension: int, context_length: int, noise: float, *, contexts: int = 40_000) -> float:
+    """Error of (XᵀX + ρ)⁻¹ Xᵀy on linear functions, ρ + (ρ/D) E tr (XᵀX + ρ)⁻¹: the Bayes error for w ~ N(0, I).
+
+    A quadrature over X from a fixed stream, with the known means of tr XᵀX and of its square taken out: to about a
+    thousandth. Without noise the share of directions without data, max(0, 1 − m/D).
+
+    Raises ValueError for sizes below 1, a negative number of examples and negative noise.
+
+    Source: derived in docs/derivations/estimators.
+    """
+    d, m, rho = _sizes(dimension, context_length, noise)
+    if rho == 0 or m == 0:
+        return max(0.0, 1 - m / d) + rho
+    inputs = _inputs(whole_number("contexts", contexts), m, d)
+    eigenvalues = np.linalg.eigvalsh(np.swapaxes(inputs, 1, 2) @ inputs)
+    lost = np.mean(rho / (rho + eigenvalues), axis=1)
+    first, second = np.sum(eigenvalues, axis=1) - m, np.sum(eigenvalues**2, axis=1) - m * (m + d + 1) / d
+    return rho + _without(lost, np.stack([first, second]))
+
+
+def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, contexts: int = 40_000) -> float:
+    """Error of the same estimator on two-layer ReLU functions √(2/r) Σ v max(0, uᵀx), u and v being N(0, I).
+
+    Their covariance is k(x, x′) = |x||x′| (sin θ + (π − θ) cos θ)/π at the angle θ between two inputs, whatever the
+    number r of neurons, and the error of an estimator aᵀy is k(q, q) + ρ − 2 aᵀk(X, q) + aᵀ(k(X, X) + ρ)a. A
+    quadrature over X and q from a fixed stream, to about a hundredth.
+
+    Raises ValueError as ridge_error does.
+
+    Source: derived in docs/derivations/estimators.
+    """
+    d, m, rho = _sizes(dimension, context_length, noise)
+    if m == 0:
+        return 1 + rho
+    every = _inputs(whole_number("contexts", contexts), m + 1, d)
+    inputs, query = every[:, :m], every[:, m:]
+    covariance = _relu_covariance(every)
+    shrunk = np.swapaxes(inputs, 1, 2) @ inputs + rho * np.eye(d)
+    weights = np.linalg.solve(shrunk, np.swapaxes(query, 1, 2))[..., 0] if rho > 0 else _least(inputs, query)
+    a = np.einsum("pmd,pd->pm", inputs, weights)
+    told = covariance[:, :m, :m] + rho * np.eye(m)
+    error = covariance[:, m, m] - 2 * np.sum(a * covariance[:, :m, m], axis=1) + np.einsum("pm,pmn,pn->p", a, told, a)
+    return rho + _without(error, np.stack([covariance[:, m, m] - 1]))
+
+
+def least_squares_error(dimension: int, context_length: int, noise: float) -> float:
+    """Error of the linear fit to the examples, of least norm where several fit, on linear functions.
+
+    1 − m/D + ρ + ρ m/(D − m − 1) with fewer examples than D − 1, ρ + ρ D/(m − D − 1) with more than D + 1. Between
+    them it is infinite, unless there is no noise or no example.
+
+    Raises ValueError for sizes below 1, a negative number of examples and negative noise.
+
+    Source: derived in docs/derivations/estimators.
+    """
+    d, m, rho = _sizes(dimension, context_length, noise)
+    missed = max(0.0, 1 - m / d)
+    if rho == 0 or m == 0:
+        return missed + rho
+    spare = abs(d - m) - 1
+    return missed + rho + rho * min(d, m) / spare if spare > 0 else np.inf
+
+
+def one_step_error(dimension: int, context_length: int, noise: float) -> float:
+    """Error of one step of gradient descent from zero at its best rate on linear functions: what Γ ∝ I can reach.
+
+    1 + ρ − m/(m + 1 + D(1 + ρ)).
+
+    Raises ValueError for sizes below 1, a negative number of examples and negative noise.
+
+    Source: zhang2025training, eq. 19 (white inputs); derived in docs/derivations/estimators.
+    """
+    d, m, rho = _sizes(dimension, context_length, noise)
+    return 1 + rho - m / (m + 1 + d * (1 + rho))
+
+
+def _sizes(dimension: int, context_length: int, noise: float) -> tuple[int, int, float]:
+    return (
+        whole_number("dimension", dimension),
+        whole_number("context_length", context_length, least=0),
+        checked_number("noise", noise, at_least=0.0, advice="It is a variance."),
+    )
+
+
+def _inputs(contexts: int, count: int, dimension: int) -> Float[Array, "P n D"]:
+    stream = np.random.default_rng(_STREAM)
+    return stream.standard_normal((contexts, count, dimension)) / np.sqrt(dimension)
+
+
+def _without(values: Float[Array, "P"], centered: Float[Array, "c P"]) -> float:
+    """The mean of the values, less what numbers of known mean zero explain of its error."""
+    slopes = np.linalg.lstsq(centered.T - centered.mean(1), values - values.mean(), rcond=None)[0]
+    return float(values.mean() - slopes @ centered.mean(1))
+
+
+def _least(inputs: Float[Array, "P m D"], query: Float[Array, "P 1 D"]) -> Float[Array, "P D"]:
+    pulled = np.linalg.pinv(np.swapaxes(inputs, 1, 2) @ inputs, hermitian=True)
+    return np.einsum("pde,pe->pd", pulled, query[:, 0])
+
+
+def _relu_covariance(inputs: Float[Array, "P n D"]) -> Float[Array, "P n n"]:
+    norm = np.linalg.norm(inputs, axis=2)
+    size = norm[:, :, None] * norm[:, None, :]
+    cosine = np.clip(inputs @ np.swapaxes(inputs, 1, 2) / size, -1, 1)
+    angle = np.arccos(cosine)
+    return size * (np.sin(angle) + (np.pi - angle) * cosine) / np.pi

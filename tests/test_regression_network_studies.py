@@ -1,0 +1,167 @@
+"""Studies of networks that regress in context: their networks and sets, their claims, the cases they refuse."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.testing import assert_allclose, assert_array_equal
+
+from iclab.agreement import Verdict
+from iclab.claims import Bounded
+from iclab.cli import main
+from iclab.contract import check_study
+from iclab.network_claims import CrossesBetween, PeaksWhereFitEnds, WhereKnown
+from iclab.simulation.keys import key_of
+from iclab.simulation.linear_networks import LinearAttention
+from iclab.simulation.networks import apply, initial
+from iclab.simulation.regression_runs import FirstSequences
+from iclab.simulation.sequences import RegressionContexts
+from iclab.studies import STUDIES, transformer_double_descent
+from iclab.studies.transformer_double_descent import Pretrained
+
+NAMES = ("transformer-double-descent", "transformer-task-diversity", "regression-training")
+TINY = {
+    "transformer-double-descent": {"linear": Pretrained((2,), (1.0, 2.0), 0.01, 3), "tested": 20},
+    "transformer-task-diversity": {
+        "tasks": (2, 3), "context_length": 2, "width": 4, "heads": 1, "layers": 1, "batch": 2, "steps": 101,
+        "tested": 10, "pools": 2, "contexts": 2,
+    },
+    "regression-training": {
+        "dimension": 2, "context_length": 2, "width": 4, "heads": 1, "layers": 1, "batch": 2, "steps": (50, 101),
+        "tested": 10,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_studies_of_networks_keep_the_contract_in_tiny_cases(name: str) -> None:
+    check_study(STUDIES[name], replace(STUDIES[name].quick, **TINY[name]))
+
+
+def test_linear_attention_adds_up_what_each_token_says() -> None:
+    network = LinearAttention(length=3, features=2, width=2)
+    weights = {
+        "layers.0.attention.query.weight": np.array([[1.0, 0], [0, 2]]),
+        "layers.0.attention.query.bias": np.array([0.0, 1]),
+        "layers.0.attention.key.weight": np.array([[1.0, 1], [0, 1]]),
+        "layers.0.attention.key.bias": np.array([1.0, 0]),
+        "layers.0.attention.value.weight": np.array([[0.0, 1]]),
+        "layers.0.attention.value.bias": np.array([0.5]),
+    }
+    tokens = np.array([[[1.0, 2], [3, -1], [2, 0]]])
+    # q = (2, 1); keys (4, 2), (3, −1), (3, 0); values 2.5, −.5, .5: (10·2.5 − 5·.5 + 6·.5)/√2
+    assert_allclose(apply(network, weights, tokens), [[[25.5 / np.sqrt(2)]]], rtol=1e-6)
+    assert {name: part.shape for name, part in initial(network, key=key_of(0)).items()} == {
+        name: part.shape for name, part in weights.items()
+    }
+
+
+def test_small_sets_are_the_beginnings_of_large_ones() -> None:
+    law = RegressionContexts(2, 3, 0.1, batch_size=4, form="paper")
+    few = FirstSequences(law, 4, 9)
+    many = FirstSequences(replace(law, batch_size=9), 9, 9)
+    first, every = few.fixed(key_of(2))[1], many.fixed(key_of(2))[1]
+    assert_array_equal(first.tokens, every.tokens[:4])
+    assert_array_equal(few.batch(few.fixed(key_of(2)), key_of(0)).target, every.target[:4])
+    with pytest.raises(ValueError, match="sequences must be at most those drawn, 9; got 10"):
+        FirstSequences(law, 10, 9)
+
+
+def peaks(icl: list[float], train: list[float]) -> Verdict:
+    group = {
+        name: (("seed", "dimension", "tau"), np.array([[values]]))
+        for name, values in (("icl", icl), ("train", train))
+    }
+    coordinates = {"seed": [0], "dimension": [8], "tau": [0.5, 1.0, 2.0]}
+    tree = xr.DataTree.from_dict({"/simulation/linear": xr.Dataset(group, coordinates)})
+    return PeaksWhereFitEnds("simulation/linear", "It peaks.").verdict(tree)
+
+
+def test_a_peak_is_judged_by_its_distance_from_the_end_of_fitting() -> None:
+    assert peaks([1, 3, 2], [0, 0.01, 0.2]).word == "holds"
+    assert peaks([3, 1, 2], [0, 0.0005, 0.2]).value == 2
+    assert peaks([3, 1, 2], [0, 0, 0]).word == "open"
+
+
+def test_curves_that_do_not_cross_in_every_seed_are_found() -> None:
+    def share(dmmse: list[list[float]], upper: int) -> Verdict:
+        values = {"dmmse": (("seed", "tasks"), np.array(dmmse)), "ridge": (("seed", "tasks"), np.ones((2, 2)))}
+        tree = xr.DataTree.from_dict({"/simulation/far": xr.Dataset(values, {"tasks": [4, 16], "seed": [0, 1]})})
+        claim = CrossesBetween(
+            "simulation/far/ridge", "simulation/far/dmmse", "They cross.", along="tasks", lower=4, upper=upper
+        )
+        return claim.verdict(tree)
+
+    assert share([[0.2, 2], [0.1, 3]], 16).word == "holds"
+    assert (share([[0.2, 2], [1.1, 3]], 16).value, share([[0.2, 2], [0.5, 3]], 64).word) == (0.5, "open")
+
+
+def test_claims_of_groups_that_a_case_has_not_are_open() -> None:
+    tree = xr.DataTree.from_dict({"/simulation/there": xr.Dataset({"x": ("seed", [1.0])})})
+    inner = Bounded("simulation/there/x", "It is small.", 2.0)
+    assert WhereKnown(inner, "simulation/there", "It is small.").verdict(tree).word == "holds"
+    assert WhereKnown(inner, "simulation/bayes", "It is small.").verdict(tree).word == "open"
+
+
+def test_published_sizes_are_said_to_take_months() -> None:
+    study = STUDIES["transformer-double-descent"]
+    assert transformer_double_descent.seconds(study.quick) < 60
+    assert study.published.linear.dimension == (20, 40, 80)
+    assert transformer_double_descent.seconds(study.published) > 30 * 86400
+
+
+def test_published_cases_are_started_by_their_own_flag(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    tiny = ["--linear.dimension", "2", "--linear.tau", "1", "--linear.steps", "2", "--softmax.steps", "1"]
+    tiny += ["--softmax.dimension", "2", "--softmax.tau", "1", "--share", "1", "--tested", "5", "--seeds", "1"]
+    words = ["run", "transformer-double-descent", "--published", *tiny, "--out", str(tmp_path)]
+    assert main(words) == 0
+    assert "transformer-double-descent: about 0.0 hours on one core" in capsys.readouterr().err
+    assert main(["run", "ridge", "--published"]) == 2
+    assert "'ridge' has none. Use --full." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("transformer-double-descent", {"share": 0.0}, r"share must be in \(0, 1\]; got 0.0"),
+        ("transformer-double-descent", {"noise": -0.1}, "noise must be"),
+        ("transformer-task-diversity", {"tasks": (16, 4)}, "tasks must increase"),
+        ("transformer-task-diversity", {"tasks": (0, 4)}, "tasks must be whole numbers >= 1"),
+        ("transformer-task-diversity", {"steps": 100}, "steps must be a whole number >= 101; got 100"),
+        ("regression-training", {"functions": "cubic"}, "functions must be one of linear, sparse, two-layer"),
+        ("regression-training", {"steps": (50, 90)}, "steps must outlast the 100 of the warming up"),
+        ("regression-training", {"functions": "two-layer", "tasks": 4}, "tasks must be None for two-layer functions"),
+    ],
+)
+def test_impossible_cases_are_refused_by_the_name_of_the_field(name: str, changes: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(STUDIES[name].quick, **changes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [(0, 1, 2), (3, 4, 5)])
+def test_errors_of_linear_attention_peak_where_fitting_ends(seeds: tuple[int, ...]) -> None:
+    study = STUDIES["transformer-double-descent"]
+    result = study.run(seeds=seeds)
+    assert study.verdicts(result)[0].holds
+    train = result["simulation/linear"].to_dataset().train.median("seed").values[0]
+    assert np.all(train[:3] < 1e-3)  # fitted up to τ = 0.9
+    assert np.all(train[5:] > 0.05)  # not any more at τ = 2.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["transformer-task-diversity", "regression-training"])
+def test_claims_of_trained_transformers_hold_on_fresh_seeds(name: str) -> None:
+    study = STUDIES[name]
+    for verdict in study.verdicts(study.run(seeds=(3,))):
+        assert verdict.word in ("holds", "open"), verdict
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("functions", ["sparse", "two-layer"])
+def test_ridge_has_its_exact_error_on_other_functions(functions: str) -> None:
+    study = STUDIES["regression-training"]
+    case = replace(study.quick, **TINY["regression-training"] | {"functions": functions, "tested": 4000})
+    assert study.verdicts(study.run(case, seeds=2))[0].holds
