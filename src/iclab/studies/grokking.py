@@ -73,7 +73,7 @@ class Case:
     heads: int = 2  # attention heads of the transformer
     rate: float = 0.002  # step of AdamW, on all training pairs
     decay: float = 1.0  # weight decay
-    steps: int = 3000  # steps of training
+    steps: int = 3500  # steps of training
     every: int = 100  # steps from one state that is looked at to the next, after the first ones
 
     def __post_init__(self) -> None:
