@@ -3,17 +3,17 @@
 Two layers of attention alone, and one layer as control, read random tokens that repeat with a random period; an
 answer counts where the token has occurred one period before. *The paper's*, arXiv 2504.12916: measures of the spectra
 of attention mark the time at which in-context learning appears. *Known without training*: what random circuits of the
-same shapes read, in grey, the mean over heads with one spread. *Simulated*, six runs: two layers pass .9 after 525 to
-850 steps, one layer is at .32 to .35 after 1500. Effective ranks of query-key circuits of the last layer, 27.3 for
+same shapes read, in grey, the mean over heads with one spread. *Simulated*, nine runs: two layers pass .9 after 525
+to 850 steps, one layer is at .32 to .35 after 1500. Effective ranks of query-key circuits of the last layer, 27.3 for
 random ones, are at 23 to 25 already when the accuracy of two layers leaves that of one.
 
 *Not reproduced*: a mark that coincides with the rise of the accuracy from .42 to .9 and is absent in the control. The
-query-key rank changes .6 to 2.0 times as fast in the rise as at other steps, faster than 1.2 times in one run of six,
-and that of the control falls farther, to 20 against 22 to 23. The output-value rank changes 1.4 times as fast or
-faster in four runs of six, but that of the control does so in five, at the same steps, while its accuracy hardly
-moves. Nor do subspaces settle early: both circuits come half way to their last state 50 to 200 steps after the rise
-begins; those of the control after 300 to 400 steps. *What tells the networks apart* is where the query-key rank
-without its leading value ends: at 22.0 to 24.5 in two layers, at 20.0 to 20.6 in one. Distances fall to zero at the
+query-key rank changes .6 to 2.0 times as fast in the rise as at other steps, faster than 1.2 times in one run of
+nine, and that of the control falls farther, to 20 against 22 to 24. The output-value rank changes 1.4 times as fast
+or faster in five runs of nine, but that of the control does so in eight, at the same steps, while its accuracy hardly
+moves. Nor do subspaces settle early: both circuits come half way to their last state 25 to 200 steps after the rise
+begins; those of the control after 275 to 400 steps. *What tells the networks apart* is where the query-key rank
+without its leading value ends: at 22.0 to 25.2 in two layers, at 20.0 to 20.8 in one. Distances fall to zero at the
 last state by construction. Which mechanism the heads come to use is not asked.
 """
 
