@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -30,6 +30,8 @@ class FirstSequences:
     Raises ValueError for more sequences than are drawn, and for fewer than a batch holds.
     """
 
+    loss: ClassVar[str] = "square"
+
     contexts: RegressionContexts  # law of a sequence
     sequences: int  # n, contexts seen in pretraining
     drawn: int  # contexts of the largest set
@@ -41,11 +43,6 @@ class FirstSequences:
             f"sequences must be at most those drawn, {self.drawn}; got {self.sequences}.",
         )
         FixedRegression(self.contexts, self.sequences)
-
-    @property
-    def loss(self) -> str:
-        """How an answer is judged."""
-        return "square"
 
     @property
     def length(self) -> int:
@@ -71,12 +68,9 @@ class FirstSequences:
 class FreshContexts:
     """Contexts that are fresh in every batch, judged where a label is asked for: at all inputs, or at the last."""
 
-    contexts: RegressionContexts
+    loss: ClassVar[str] = "square"
 
-    @property
-    def loss(self) -> str:
-        """How an answer is judged."""
-        return "square"
+    contexts: RegressionContexts
 
     @property
     def length(self) -> int:
