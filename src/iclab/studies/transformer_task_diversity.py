@@ -48,7 +48,7 @@ class Case:
     layers: int = 2  # blocks of softmax attention with an MLP
     batch: int = 128  # contexts of a step
     rate: float = 0.002  # largest rate of Adam
-    steps: int = 2000  # steps of training
+    steps: int = 1500  # steps of training
     tested: int = 4000  # contexts of a test
     pools: int = 20  # pools that theory averages over
     contexts: int = 100  # contexts of its quadrature, for each pool
