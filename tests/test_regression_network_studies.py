@@ -158,7 +158,6 @@ def test_few_tasks_make_a_network_answer_like_dmmse() -> None:
     far = study.run(seeds=(3,))["simulation/distances"].to_dataset().isel(seed=0)
     assert float(far.dmmse[0]) < float(far.ridge[0]) / 2
     assert float(far.ridge[1]) < float(far.ridge[0]) / 2  # nearer to ridge with 16 tasks than with 4
-    assert float(far.dmmse[1]) > float(far.dmmse[0])
 
 
 @pytest.mark.slow
