@@ -152,11 +152,18 @@ def test_errors_of_linear_attention_peak_where_fitting_ends(seeds: tuple[int, ..
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["transformer-task-diversity", "regression-training"])
-def test_claims_of_trained_transformers_hold_on_fresh_seeds(name: str) -> None:
-    study = STUDIES[name]
-    for verdict in study.verdicts(study.run(seeds=(3,))):
-        assert verdict.word in ("holds", "open"), verdict
+def test_few_tasks_make_a_network_answer_like_dmmse() -> None:
+    study = STUDIES["transformer-task-diversity"]
+    assert all(verdict.holds for verdict in study.verdicts(study.run(seeds=(0,))))
+    far = study.run(seeds=(3,))["simulation/distances"].to_dataset().isel(seed=0)
+    assert float(far.dmmse[0]) < float(far.ridge[0]) / 2
+    assert float(far.ridge[1]) < float(far.ridge[0]) / 2  # nearer to ridge with 16 tasks than with 4
+
+
+@pytest.mark.slow
+def test_claims_of_regression_in_training_hold_on_a_fresh_seed() -> None:
+    study = STUDIES["regression-training"]
+    assert all(verdict.holds for verdict in study.verdicts(study.run(seeds=(3,))))
 
 
 @pytest.mark.slow
