@@ -154,10 +154,7 @@ def test_errors_of_linear_attention_peak_where_fitting_ends(seeds: tuple[int, ..
 @pytest.mark.slow
 def test_few_tasks_make_a_network_answer_like_dmmse() -> None:
     study = STUDIES["transformer-task-diversity"]
-    assert all(verdict.holds for verdict in study.verdicts(study.run(seeds=(0,))))
-    far = study.run(seeds=(3,))["simulation/distances"].to_dataset().isel(seed=0)
-    assert float(far.dmmse[0]) < float(far.ridge[0]) / 2
-    assert float(far.ridge[1]) < float(far.ridge[0]) / 2  # nearer to ridge with 16 tasks than with 4
+    assert all(verdict.holds for verdict in study.verdicts(study.run(seeds=(0, 3))))
 
 
 @pytest.mark.slow
