@@ -212,7 +212,7 @@ STUDY = Study(
         Case(),
         alpha=Span(0.1, 10000.0, 601),
         drawn_alpha=(1.0, 5.6, 10.0, 100.0, 1000.0),
-        draws=Draws((25, 50, 100), (8, 2, 1)),
+        draws=Draws((25, 50, 100), (16, 8, 2)),
         many_draws=Draws((20, 40), (1, 1)),
     ),
     theory=theory,
