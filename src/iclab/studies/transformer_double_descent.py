@@ -169,9 +169,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         figures.theory_line(data, exact.tau, exact.train.where(exact.train > 0), label="reduced readout, D → ∞")
         if _has(result, name):
             _draw_runs(new, data, result[f"simulation/{name}"].to_dataset())
-        words = {"linear": "linear attention, full", "softmax": "two softmax blocks"}[name]
+        words = {"linear": "linear attention", "softmax": "two softmax blocks"}[name]
         error_axes(new, result, SEQUENCES, title=f"{words}: on new tasks")
-        error_axes(data, result, SEQUENCES, title=f"{words}: on the data (bottom: ≤ 10⁻⁵)")
+        error_axes(data, result, SEQUENCES, title=f"{words}: on its data (lowest: ≤ 10⁻⁵)")
         data.set_ylim(1e-5, 3)
         new.legend(fontsize=7)
 

@@ -194,9 +194,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         axes.set(xscale="log", xlabel="tasks of the pool $K$", ylabel=words)
         axes.set_xticks(exact.tasks.values, [f"{tasks}" for tasks in exact.tasks.values], minor=False)
         axes.minorticks_off()
-    distances.set(yscale="log", title="network from the estimators, new tasks")
-    errors.set(yscale="log", title="errors on new tasks and the pool's")
-    gaps.set(title="gap between new tasks and the pool's")
+    distances.set(yscale="log", title="network from estimators")
+    errors.set(yscale="log", title="errors")
+    gaps.set(title="new tasks above the pool's")
     errors.legend(fontsize=7)
     gaps.legend(fontsize=7)
 
