@@ -191,7 +191,7 @@ def test_what_cannot_be_written_down_is_refused(tmp_path: Path) -> None:
     for change, message in [
         ({"network": None}, "config must be a Transformer or a Perceptron; got NoneType"),
         ({"data": object()}, "data must be such as those of simulation.sequences; got object"),
-        ({"path": None}, "path must be that of a folder; got None"),
+        ({"path": None}, "path must be the path of a folder; got None"),
     ]:
         with pytest.raises(ValueError, match=message):
             folder(**{"path": tmp_path} | change)

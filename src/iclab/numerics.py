@@ -113,7 +113,7 @@ def magnitude_number(name: str, value: Any, *, zero: bool = False, infinite: boo
 def share(name: str, value: Any) -> float:
     """One number in (0, 1] as a float. Raises ValueError, with its name, for anything else."""
     part = checked_number(name, value)
-    require(0 < part <= 1, f"{name} must be in (0, 1]; got {part:g}.")
+    require(0 < part <= 1, f"{name} must be in (0, 1]; got {part}.")
     return part
 
 

@@ -53,11 +53,7 @@ class Folder:
     key: "PRNGKeyArray"
 
     def __post_init__(self) -> None:
-        require(
-            isinstance(self.path, str | Path) and bool(str(self.path)),
-            f"path must be that of a folder; got {self.path!r}.",
-        )
-        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "path", _path("path", self.path))
         checked_network(self.network)
         checked_data(self.data)
         require(
@@ -161,7 +157,7 @@ def network_at(checkpoint: Path | str) -> tuple[Network, dict[str, np.ndarray]]:
 
     Raises ValueError for a folder that was not written here, and for damaged files.
     """
-    folder = Path(checkpoint)
+    folder = _path("checkpoint", checkpoint)
     network = network_of(_read_json(folder / "config.json"))
     return network, checked_parameters(network, _read_tensors(folder / "model.safetensors"))
 
@@ -190,6 +186,13 @@ def schedule(steps: int, *, per_decade: int = 10, dense: Iterable[tuple[int, int
 
 def _told(state: Any) -> str:
     return f"that of step {state['step']!r}" if isinstance(state, Mapping) and "step" in state else repr(type(state))
+
+
+def _path(name: str, value: Any) -> Path:
+    require(
+        isinstance(value, str | Path) and bool(str(value)), f"{name} must be the path of a folder; got {value!r}."
+    )
+    return Path(value)
 
 
 def _leaves(memory: Any) -> dict[str, Any]:
