@@ -47,6 +47,13 @@ def test_fits_of_fewer_examples_than_entries_miss_as_drawn_ones_do() -> None:
     assert abs(found.mean() - least_squares_error(8, 3, 0.2)) < 4 * found.std() / np.sqrt(20_000)
 
 
+def test_what_is_not_linear_is_fitted_like_noise() -> None:
+    assert [two_layer_ridge_error(3, examples, 0.0) for examples in (2, 3, 4)] == [np.inf] * 3
+    assert np.isfinite(two_layer_ridge_error(3, 3, 0.1))
+    # D = 1: exact on the side of zero where the example is, E (a − b)² q² = 2 for slopes a and b on the other
+    assert_allclose(two_layer_ridge_error(1, 1, 0.0), 1.0, atol=0.02)  # of 4·10⁴ nodes
+
+
 @pytest.mark.parametrize(("dimension", "length", "noise"), [(3, 5, 0.0), (4, 8, 0.1), (6, 2, 1.5)])
 def test_one_step_reaches_what_linear_attention_does(dimension: int, length: int, noise: float) -> None:
     problem = Regression((1 / dimension,) * dimension, length, noise)

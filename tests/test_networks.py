@@ -328,6 +328,26 @@ def test_weights_that_leave_the_finite_numbers_stop_the_run_and_say_the_step(las
     assert kept == [0, 3]
 
 
+def test_a_compiled_run_is_left_in_stretches_and_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def weights() -> dict[str, Any]:
+        return networks.train(SMALL, Cycle(), steps=[3, 20], optimizer=ADAM, key=KEY)["parameters"]
+
+    whole, stops = weights(), []
+    advance = network_training._advance
+
+    def noted(*given: Any) -> tuple:
+        stops.append(given[-1])
+        return advance(*given)
+
+    monkeypatch.setattr(network_training, "_advance", noted)
+    for name, value in {"STRETCH": 2, "PATIENCE": 0.0}.items():
+        monkeypatch.setattr(network_training, name, value)
+    parts = weights()
+    assert stops == [2, 3, 5, 7, 9, 11, 13, 15, 17, 19, 20]
+    for name, part in whole.items():
+        assert_array_equal(parts[name], part)
+
+
 def test_more_steps_compile_nothing_anew() -> None:
     networks.train(SMALL, Cycle(), steps=[2, 4], optimizer=ADAM, key=KEY)
     compiled = network_training._advance._cache_size()
@@ -401,6 +421,14 @@ def test_weights_of_another_network_are_refused() -> None:
         answers(SMALL, drawn(replace(SMALL, mlp=0)), asked(SMALL))
     with pytest.raises(ValueError, match=r"unembed.weight is \(5, 8\) and must be absent"):
         answers(replace(SMALL, tied=True), drawn(SMALL), asked(SMALL))
+    for value, message in [
+        (np.nan, "the weight embed.weight must be finite"),
+        (1e20, r"the weight embed.weight must be of entries up to 1e\+15; got 1e\+20"),
+        (1j, "the weight embed.weight must be a number or an array of numbers"),
+        ("a", "the weight embed.weight must be a number or an array of numbers"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            answers(SMALL, drawn(SMALL) | {"embed.weight": np.full((5, 8), value)}, asked(SMALL))
     with pytest.raises(ValueError, match="parameters must map names to arrays; got list"):
         answers(SMALL, [1], asked(SMALL))  # type: ignore[arg-type]
     perceptron = Perceptron(5, 5)
@@ -437,6 +465,8 @@ class Unhashable(Cycle):
         ({"steps": [1, 2.5]}, "steps must be a whole number >= 0; got 2.5"),
         ({"steps": [3, 3]}, r"steps must increase and be there; got \[3, 3\]"),
         ({"steps": []}, r"steps must increase and be there; got \[\]"),
+        ({"steps": 2**31}, "steps must be at most 2147483647; got 2147483648"),
+        ({"checkpoints": 3}, "checkpoints must be a function of step and state; got int"),
         ({"resume": 3}, "resume must be a State with step, parameters, optimizer, loss; got int"),
     ],
 )  # fmt: skip
@@ -447,8 +477,26 @@ def test_training_refuses_what_does_not_belong_together(change: dict[str, Any], 
         networks.train(given.pop("config"), given.pop("data"), **given)
 
 
+@pytest.mark.parametrize("size", ["width", "length", "vocabulary", "mlp"])
+def test_weights_beyond_memory_are_refused_before_they_are_drawn(size: str) -> None:
+    for number in (10**12, 10**30):
+        with pytest.raises(ValueError, match=r"the weights of the network must fit into .* GB of memory"):
+            networks.initial(replace(SMALL, **{size: number}), key=KEY)
+
+
+def test_a_rate_that_blows_up_weights_stops_the_run_though_norms_keep_the_loss_finite() -> None:
+    with pytest.raises(ArithmeticError, match="left the finite numbers at step 1"):
+        networks.train(SMALL, Cycle(), steps=1, optimizer=optax.sgd(1e25), key=KEY)
+
+
 def test_a_state_of_another_run_is_not_resumed() -> None:
     state = networks.train(SMALL, Cycle(), steps=2, optimizer=ADAM, key=KEY)
+    for change, message in [
+        ({"optimizer": np.array(["low"])}, "what the resumed optimizer remembers must be arrays of numbers"),
+        ({"loss": "low"}, "the loss of resume must be a number"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            networks.train(SMALL, Cycle(), steps=4, optimizer=ADAM, key=KEY, resume={**state, **change})
     with pytest.raises(ValueError, match="what the resumed optimizer remembers must fit the optimizer"):
         networks.train(SMALL, Cycle(), steps=4, optimizer=optax.sgd(0.1), key=KEY, resume=state)
     tied = {**state, "parameters": {k: v for k, v in state["parameters"].items() if k != "unembed.weight"}}

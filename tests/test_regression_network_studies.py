@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ TINY = {
     },
     "regression-training": {
         "dimension": 2, "context_length": 2, "width": 4, "heads": 1, "layers": 1, "batch": 2, "steps": (50, 101),
-        "tested": 10,
+        "tested": 100,
     },
 }  # fmt: skip
 
@@ -122,11 +123,31 @@ def test_published_cases_are_started_by_their_own_flag(tmp_path: Path, capsys: p
     assert "'ridge' has none. Use --full." in capsys.readouterr().err
 
 
+def test_kinds_of_networks_are_left_out_by_name_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    words = ["run", "transformer-double-descent", "--seeds", "0", "--out", str(tmp_path)]
+    assert main([*words, "--linear.dimension", "2"]) == 0  # though there are no dimensions of the other kind
+    assert main([*words, "--linear.dimension"]) == 2
+    assert "dimension must hold at least one value; got none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dimension", [None, 1.5, (0,), "a"])
+def test_dimensions_that_are_no_whole_numbers_are_refused(dimension: Any) -> None:
+    with pytest.raises(ValueError, match="dimension must be whole numbers >= 1"):
+        Pretrained(dimension, (1.0, 2.0), 0.01, 3)
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
         ("transformer-double-descent", {"share": 0.0}, r"share must be in \(0, 1\]; got 0.0"),
         ("transformer-double-descent", {"noise": -0.1}, "noise must be"),
+        ("transformer-double-descent", {"share": "a"}, "share must be a number"),
+        ("transformer-double-descent", {"softmax": None}, "softmax must be a Pretrained; got NoneType"),
+        ("transformer-task-diversity", {"tasks": (16,)}, "tasks must increase and be of two pools or more"),
+        ("transformer-task-diversity", {"heads": 3}, "heads must divide the width; got 3 heads and width 64"),
+        ("regression-training", {"heads": 3}, "heads must divide the width; got 3 heads and width 32"),
+        ("regression-training", {"functions": "sparse", "nonzero": 4}, "nonzero must be at most the dimension, 3"),
+        ("regression-training", {"tested": 20}, "tested must be a whole number >= 100; got 20"),
         ("transformer-task-diversity", {"tasks": (16, 4)}, "tasks must increase"),
         ("transformer-task-diversity", {"tasks": (0, 4)}, "tasks must be whole numbers >= 1"),
         ("transformer-task-diversity", {"steps": 100}, "steps must be a whole number >= 101; got 100"),

@@ -226,6 +226,22 @@ def test_sums_are_split_into_two_sets_that_are_all(form: str) -> None:
         (lambda: RegressionContexts(noise=-0.1), "noise must be finite and >= 0; got -0.1"),
         (lambda: RegressionContexts(form="garg"), "form must be one of pair, paper, interleaved; got 'garg'"),
         (lambda: RegressionContexts(3, functions=SparseLinear(4)), "nonzero must be at most the dimension, 3; got 4"),
+        (
+            lambda: RegressionContexts(functions=TwoLayer),
+            r"functions must be Linear\(\), SparseLinear\(\) or TwoLayer",
+        ),
+        (lambda: RegressionContexts(functions=None), "functions must be Linear"),
+        (
+            lambda: RegressionContexts().test((), key_of(0), 10**12),
+            "contexts, context_length and dimension must fit into",
+        ),
+        (lambda: RegressionContexts(tasks=10**12).fixed(key_of(0)), "tasks must fit into .* GB of memory"),
+        (
+            lambda: PeriodicSequences().test((), key_of(0), 10**12),
+            "sequences and length must fit into .* GB of memory",
+        ),
+        (lambda: FixedRegression(PeriodicSequences(), 100), "contexts must be a RegressionContexts"),
+        (lambda: ModularAddition(46341), "modulus must be at most 46340"),
         (lambda: SparseLinear(0), "nonzero must be a whole number >= 1; got 0"),
         (lambda: TwoLayer(0), "hidden must be a whole number >= 1; got 0"),
         (lambda: FixedRegression(RegressionContexts(), 100), "sequences must be at least those of a batch, 128"),

@@ -135,27 +135,40 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_step_is_written_once_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = folder(tmp_path)
-    here.save(3, state_of(SMALL))
+    here.save(3, state_of(SMALL, step=3))
     with pytest.raises(ValueError, match="a step must be written once; step-000003 is in"):
-        here.save(3, state_of(SMALL))
+        here.save(3, state_of(SMALL, step=3))
 
     def fails(*_: object) -> None:
         raise OSError("the disk is full")
 
     monkeypatch.setattr(snapshots, "_write_json", fails)
     with pytest.raises(OSError, match="the disk is full"):
-        here.save(4, state_of(SMALL))
+        here.save(4, state_of(SMALL, step=4))
     assert here.steps() == (3,)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["run.json", "step-000003"]
 
 
 def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
     here = folder(tmp_path)
-    here.save(3, state_of(SMALL))
+    here.save(3, state_of(SMALL, step=3))
     with pytest.raises(ValueError, match=r"step must be one of \[3\]; got 4"):
         here.load(4)
     with pytest.raises(ValueError, match=r"unembed.weight is missing"):
-        here.save(5, state_of(replace(SMALL, tied=True)))
+        here.save(5, state_of(replace(SMALL, tied=True), step=5))
+    with pytest.raises(ValueError, match=r"state must be the State of step 5; got that of step 3"):
+        here.save(5, state_of(SMALL, step=3))
+    (tmp_path / "step-000009").write_text("no folder, so no checkpoint")
+    assert here.steps() == (3,)
+    trainer = tmp_path / "step-000003" / "trainer_state.json"
+    for content, message in [
+        ('{"global_step": 4, "loss": 1.0}', "must hold step 3; its trainer_state.json says 4"),
+        ('{"global_step": 3, "loss": "low"}', "the loss in .* must be a number"),
+    ]:
+        trainer.write_text(content)
+        with pytest.raises(ValueError, match=message):
+            here.load(3)
+    trainer.write_text('{"global_step": 3, "loss": null}')
     weights = tmp_path / "step-000003" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-8])
     with pytest.raises(ValueError, match=r"model.safetensors must be a whole safetensors file"):
@@ -173,8 +186,15 @@ def test_what_cannot_be_written_down_is_refused(tmp_path: Path) -> None:
         folder(tmp_path, optimizer=OPTIMIZER)
     with pytest.raises(ValueError, match="key must be one key"):
         folder(tmp_path, key=4)
-    with pytest.raises(ValueError, match=r"data must be made of numbers, words and dataclasses of them.*got object"):
-        folder(tmp_path, data=object())
+    with pytest.raises(ValueError, match=r"data.length must be made of numbers, words and dataclasses.*got object"):
+        folder(tmp_path, data=replace(Cycle(), length=object()))
+    for change, message in [
+        ({"network": None}, "config must be a Transformer or a Perceptron; got NoneType"),
+        ({"data": object()}, "data must be such as those of simulation.sequences; got object"),
+        ({"path": None}, "path must be the path of a folder; got None"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            folder(**{"path": tmp_path} | change)
 
     @dataclass(frozen=True)
     class Pool:

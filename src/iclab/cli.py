@@ -40,10 +40,8 @@ class RunOptions:
     """Where the answer goes and how many seeds it rests on."""
 
     seeds: int | None = None  # K, seeds 0..K-1; 0 asks theory alone; default: as the study suggests
-    full: bool = False  # start from the published case instead of the quick one; other flags still apply
-    published: bool = (
-        False  # where the full case is smaller than the published one: start from that, its time said first
-    )
+    full: bool = False  # start from the full case instead of the quick one; other flags still apply
+    published: bool = False  # start from the published case where it is larger than the full one; its time is said
     out: Path = Path("results")  # folder for results and figures
     json: bool = False  # print the verdicts as JSON instead of a table
     debug: bool = False  # show the traceback of an error
@@ -91,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError:  # whoever read the output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        except (ValueError, ArithmeticError, OSError, ImportError) as error:
+        except (ValueError, ArithmeticError, MemoryError, OSError, ImportError) as error:
             if "--debug" in words:
                 raise
             return fail(str(error) or type(error).__name__)

@@ -110,6 +110,18 @@ def magnitude_number(name: str, value: Any, *, zero: bool = False, infinite: boo
     return _one(name, magnitude(name, value, zero=zero, infinite=infinite, advice=advice))
 
 
+def share(name: str, value: Any) -> float:
+    """One number in (0, 1] as a float. Raises ValueError, with its name, for anything else."""
+    part = checked_number(name, value)
+    require(0 < part <= 1, f"{name} must be in (0, 1]; got {part}.")
+    return part
+
+
+def divides(name: str, parts: int, of: str, whole: int) -> None:
+    """Raise ValueError, with both names, unless the whole falls into so many equal parts."""
+    require(whole % parts == 0, f"{name} must divide the {of}; got {parts} {name} and {of} {whole}.")
+
+
 def instance(name: str, value: Any, kind: type) -> None:
     """Raise ValueError, with the name and the class, unless the value is of the class."""
     if not isinstance(value, kind):

@@ -36,16 +36,18 @@ def parsed(form: Any, words: Sequence[str], *, prog: str, description: str) -> A
         raise ValueError(
             f"flags must be among {', '.join(_flags(form))}; got {' '.join(unknown)}. See `{prog} --help`."
         )
-    given = {word.lstrip("-").replace("-", "_").rpartition(".")[2] for word in words if word.startswith("--")}
-    for name in given & set(_empty(chosen)):
-        raise ValueError(f"{name} must hold at least one value; got none.")
+    given = {word.lstrip("-").partition("=")[0].replace("-", "_") for word in words if word.startswith("--")}
+    for name in _empty(chosen):
+        if given & {name, name.partition(".")[2]}:  # parts without a name of their own are not in the flag
+            raise ValueError(f"{name.rpartition('.')[2]} must hold at least one value; got none.")
     return chosen
 
 
 def _empty(chosen: Any) -> list[str]:
-    """The names of flags for several values that have none."""
+    """The names of flags for several values that have none, with the parts that they are of."""
     parts = [(field.name, getattr(chosen, field.name)) for field in fields(chosen)] if is_dataclass(chosen) else []
-    return [name for name, value in parts if value == ()] + [name for _, value in parts for name in _empty(value)]
+    within = [f"{part}.{name}" for part, value in parts for name in _empty(value)]
+    return [name for name, value in parts if value == ()] + within
 
 
 def writable_pdf(path: Path) -> None:

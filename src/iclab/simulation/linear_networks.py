@@ -27,7 +27,7 @@ class LinearAttention:
 
     def __post_init__(self) -> None:
         for name in ("length", "features", "width"):
-            whole_number(name, getattr(self, name))
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
 
     @property
     def shortest(self) -> int:
@@ -43,8 +43,9 @@ class LinearAttention:
         """Weights of entries N(0, 1/features), biases of zero."""
         sizes = {"query": self.width, "key": self.width, "value": 1}
         weights = tuple((f"layers.0.attention.{part}.weight", (size, self.features)) for part, size in sizes.items())
-        biases = {f"layers.0.attention.{part}.bias": jnp.zeros(size, jnp.float32) for part, size in sizes.items()}
-        return drawn(weights, key) | biases
+        return drawn(weights, key) | {
+            f"layers.0.attention.{part}.bias": jnp.zeros(size, jnp.float32) for part, size in sizes.items()
+        }
 
     def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, 1, 1)."""

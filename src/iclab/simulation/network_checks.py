@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +10,7 @@ import numpy as np
 
 from iclab.numerics import numbers, require
 from iclab.simulation.batches import Batch, Data
-from iclab.simulation.network_parts import Network
-
-if TYPE_CHECKING:
-    pass
+from iclab.simulation.network_parts import LARGEST, Network
 
 LOSSES = ("cross-entropy", "square")
 
@@ -72,7 +69,10 @@ def check_batch(config: Network, data: Data, batch: Batch) -> None:
 
 
 def checked_parameters(config: Network, parameters: Any) -> dict[str, Any]:
-    """The weights by name. Raises ValueError unless they have the names and shapes of the network."""
+    """The weights by name, in single precision.
+
+    Raises ValueError unless they have the names and shapes of the network and are finite real numbers, up to 1e15.
+    """
     require(
         isinstance(parameters, Mapping),
         f"parameters must map names to arrays; got {type(parameters).__name__}.",
@@ -85,7 +85,16 @@ def checked_parameters(config: Network, parameters: Any) -> dict[str, Any]:
         if shapes.get(name) != found.get(name)
     ]
     require(not wrong, f"parameters must be those of the network: {'; '.join(wrong[:5])}.")
-    return dict(parameters)
+    return {str(name): _single(str(name), part) for name, part in parameters.items()}
+
+
+def _single(name: str, part: Any) -> np.ndarray:
+    array = numbers(f"the weight {name}", part)
+    require(
+        bool(np.all(np.abs(array) <= LARGEST)),
+        f"the weight {name} must be of entries up to {LARGEST:g}; got {np.abs(array).max():.3g}.",
+    )
+    return array.astype(np.float32)
 
 
 def checked_tokens(config: Network, tokens: Any) -> np.ndarray:

@@ -9,11 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
+from iclab.simulation.memory import require_memory
+
 Parameters = dict[str, Any]
 """Weights by name, of shape (outputs, inputs); tables of shape (rows, width)."""
 ACTIVATIONS = {"gelu": jax.nn.gelu, "relu": jax.nn.relu}
 EPSILON = 1e-5  # added to the variance of a norm
 BASE = 10_000.0  # of the wavelengths of rotary positions
+LARGEST = 1e15  # of weights: squares of larger ones overflow, and a norm then makes 0 of its input
 HIDDEN = -1e30  # score of a token that is not seen
 
 
@@ -49,8 +52,11 @@ def drawn(shapes: tuple[tuple[str, tuple[int, ...]], ...], key: jax.Array) -> Pa
     """Tables of entries N(0, 1/width), matrices of entries N(0, 1/inputs), gains of one: the last axis says which.
 
     All numbers are drawn at once, so that one draw is compiled, whatever the number of matrices.
+
+    Raises ValueError for more than fit in memory.
     """
     matrices = [(name, shape) for name, shape in shapes if len(shape) > 1]
+    require_memory("the weights of the network", sum(math.prod(shape) for _, shape in matrices))
     ends = np.cumsum([math.prod(shape) for _, shape in matrices])
     pieces = jnp.split(jax.random.normal(key, (ends[-1],), jnp.float32), ends[:-1])
     weights = {

@@ -5,6 +5,7 @@ through the numbers of one that was not.
 """
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
@@ -14,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import checked_number, require, whole_number
 from iclab.simulation.batches import Batch, Data
 from iclab.simulation.keys import checked_key
 from iclab.simulation.network_checks import (
@@ -24,11 +25,16 @@ from iclab.simulation.network_checks import (
     checked_network,
     checked_parameters,
 )
-from iclab.simulation.network_parts import Network, Parameters
+from iclab.simulation.network_parts import LARGEST, Network, Parameters
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
+LAST = 2**31 - 1  # the largest step that 32 bits count
+STRETCH, PATIENCE = (
+    64,
+    0.5,
+)  # steps of the first compiled stretch of a run; seconds that a stretch is to last, or more
 CACHE = 2**19  # bytes of the largest array of a part of a batch, on a CPU
 
 
@@ -75,8 +81,9 @@ def train(
     Network, data and optimizer are compiled into the loop: another one compiles anew, so build an optimizer once.
 
     Raises ValueError for steps that do not increase or lie before the resumed one, for data, a state or an optimizer
-    that do not belong to the network, and for tokens out of range; ArithmeticError, which says the step, when the
-    loss leaves the finite numbers: what was handed to `checkpoints` before stays good.
+    that do not belong to the network, for sizes beyond memory, and for tokens out of range; ArithmeticError, which
+    says the step, when the loss leaves the finite numbers or a weight exceeds 1e15: what was handed to `checkpoints`
+    before stays good.
     """
     with jax.enable_x64(False):  # single precision, whatever the setting
         return _trained(
@@ -88,6 +95,10 @@ def train(
 def _trained(
     config: Network, data: Data, steps: Any, optimizer: Any, key: Any, checkpoints: Any, resume: State | None
 ) -> State:
+    require(
+        checkpoints is None or callable(checkpoints),
+        f"checkpoints must be a function of step and state; got {type(checkpoints).__name__}.",
+    )
     keys = roles(key)
     fixed = data.fixed(keys.fixed)
     check_shapes(config, data, fixed)
@@ -96,9 +107,9 @@ def _trained(
     parameters, memory = state["parameters"], state["optimizer"]
     for stop in _recorded(steps, -1 if resume is None else step):
         if stop > step:
-            begun = (jnp.int32(step), jnp.float32(0.0), parameters, memory)
-            reached, last, parameters, memory = _advance(config, data, optimizer, fixed, keys.batches, begun, stop)
-            step, loss = int(reached), float(last)
+            step, loss, parameters, memory = _reached(
+                partial(_advance, config, data, optimizer, fixed, keys.batches), step, stop, parameters, memory
+            )
             if not _finite(loss, parameters):
                 check_batch(config, data, data.batch(fixed, jax.random.fold_in(keys.batches, step - 1)))
                 raise ArithmeticError(
@@ -109,6 +120,24 @@ def _trained(
         if checkpoints is not None:
             checkpoints(step, state)
     return state
+
+
+def _reached(
+    advance: Callable[[tuple, int], tuple], step: int, stop: int, parameters: Any, memory: Any
+) -> tuple[int, float, Any, Any]:
+    """Step, loss, weights and memory at a stop, or where the loss has left the finite numbers.
+
+    Nothing interrupts what is compiled, so that it goes on in stretches, longer ones where they are quick.
+    """
+    stretch, loss = STRETCH, 0.0
+    while step < stop and np.isfinite(loss):
+        began = time.monotonic()
+        begun = (jnp.int32(step), jnp.float32(0.0), parameters, memory)
+        reached, last, parameters, memory = advance(begun, min(stop, step + stretch))
+        step, loss = int(reached), float(last)
+        if time.monotonic() - began < PATIENCE:
+            stretch *= 2
+    return step, loss, parameters, memory
 
 
 def _begun(config: Network, optimizer: Any, keys: Roles) -> State:
@@ -124,7 +153,10 @@ def _resumed(config: Network, optimizer: Any, resume: Any) -> State:
     )
     parameters = {name: jnp.asarray(part) for name, part in checked_parameters(config, resume["parameters"]).items()}
     blank = jax.eval_shape(optimizer.init, parameters)
-    leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(resume["optimizer"])]
+    try:
+        leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(resume["optimizer"])]
+    except TypeError:
+        raise ValueError("what the resumed optimizer remembers must be arrays of numbers; it is not.") from None
     kinds = [[(leaf.shape, leaf.dtype) for leaf in every] for every in (jax.tree.leaves(blank), leaves)]
     require(
         kinds[0] == kinds[1],
@@ -133,7 +165,14 @@ def _resumed(config: Network, optimizer: Any, resume: Any) -> State:
     )
     memory = jax.tree.unflatten(jax.tree.structure(blank), leaves)
     step = whole_number("the step of resume", resume["step"], least=0)
-    return State(step=step, parameters=parameters, optimizer=memory, loss=float(resume["loss"]))
+    loss = checked_loss("the loss of resume", resume["loss"])
+    return State(step=step, parameters=parameters, optimizer=memory, loss=loss)
+
+
+def checked_loss(name: str, loss: Any) -> float:
+    """The loss of a last batch, NaN before any. Raises ValueError, with its name, unless it is one number."""
+    none = isinstance(loss, float) and np.isnan(loss)
+    return float("nan") if none else checked_number(name, loss, infinite=True)
 
 
 def batch_loss(config: Network, kind: str, parameters: Parameters, batch: Batch) -> jax.Array:
@@ -216,8 +255,9 @@ def _recorded(steps: Any, after: int) -> list[int]:
         numbers[-1] > after,
         f"steps must go beyond the step that is resumed; got {numbers[-1]} after step {after}.",
     )
+    require(numbers[-1] <= LAST, f"steps must be at most {LAST}; got {numbers[-1]}.")
     return [number for number in numbers if number > after]
 
 
 def _finite(loss: float, parameters: Mapping[str, Any]) -> bool:
-    return bool(np.isfinite(loss)) and all(bool(jnp.all(jnp.isfinite(part))) for part in parameters.values())
+    return bool(np.isfinite(loss)) and all(bool(jnp.max(jnp.abs(part)) <= LARGEST) for part in parameters.values())

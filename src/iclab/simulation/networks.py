@@ -45,7 +45,7 @@ def apply(
     """
     read = checked_tokens(checked_network(config), tokens)
     with jax.enable_x64(False):
-        weights = jax.tree.map(jnp.asarray, checked_parameters(config, parameters))
+        weights = checked_parameters(config, parameters)
         return np.asarray(_applied(config, weights, jnp.asarray(read)))
 
 

@@ -13,9 +13,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from iclab.numerics import checked_number, one_of, require, whole_number
+from iclab.numerics import checked_number, instance, one_of, require, whole_number
 from iclab.simulation.batches import Batch
 from iclab.simulation.function_classes import Linear, SparseLinear, TwoLayer
+from iclab.simulation.memory import require_memory
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -27,7 +28,7 @@ FORMS = ("pair", "paper", "interleaved")
 class RegressionContexts:
     """Fresh contexts in every batch, each with a task of a pool that is drawn once, or with a fresh one.
 
-    Raises ValueError for sizes below 1, negative noise and unknown forms.
+    Raises ValueError for sizes below 1, negative noise, unknown forms and functions, and where a draw exceeds memory.
     """
 
     loss: ClassVar[str] = "square"
@@ -47,6 +48,10 @@ class RegressionContexts:
         noise = checked_number("noise", self.noise, at_least=0.0, advice="It is a variance.")
         object.__setattr__(self, "noise", noise)
         one_of("form", self.form, FORMS)
+        require(
+            isinstance(self.functions, Linear | TwoLayer),
+            f"functions must be Linear(), SparseLinear() or TwoLayer(); got {self.functions!r}.",
+        )
         self.functions.normals(self.dimension)
         if self.tasks is not None:
             require(self.tasks != 0, "tasks must be at least 1; got an empty pool. For fresh tasks use tasks=None.")
@@ -105,9 +110,9 @@ class RegressionContexts:
 
     def pool(self, key: "PRNGKeyArray", count: int) -> Float[jax.Array, "task entry"]:
         """New tasks."""
-        return self.functions.tasks(
-            jax.random.normal(key, (count, self.functions.normals(self.dimension)), jnp.float32)
-        )
+        told = self.functions.normals(self.dimension)
+        require_memory("tasks", count * told)
+        return self.functions.tasks(jax.random.normal(key, (count, told), jnp.float32))
 
     def examples(self, batch: Batch) -> tuple[Float[Any, "P N+1 D"], Float[Any, "P N+1"]]:
         """Inputs and labels of contexts, those of the query last."""
@@ -120,6 +125,7 @@ class RegressionContexts:
         All in one draw, since every draw costs half a second of compilation, however small.
         """
         examples = (self.context_length + 1) * (self.dimension + 1)
+        require_memory("contexts, context_length and dimension", count * (told + examples))
         return jax.random.normal(key, (count, told + examples), jnp.float32)
 
     def _contexts(self, tasks: Float[jax.Array, "P entry"], normal: Float[jax.Array, "P normals"]) -> Batch:
@@ -157,6 +163,7 @@ class FixedRegression:
     sequences: int  # n, contexts seen in pretraining
 
     def __post_init__(self) -> None:
+        instance("contexts", self.contexts, RegressionContexts)
         object.__setattr__(self, "sequences", whole_number("sequences", self.sequences))
         size = self.contexts.batch_size
         require(

@@ -37,12 +37,13 @@ class FirstSequences:
     drawn: int  # contexts of the largest set
 
     def __post_init__(self) -> None:
-        whole_number("sequences", self.sequences)
+        checked = FixedRegression(self.contexts, self.sequences)
+        object.__setattr__(self, "sequences", checked.sequences)
+        object.__setattr__(self, "drawn", whole_number("drawn", self.drawn))
         require(
             self.sequences <= self.drawn,
             f"sequences must be at most those drawn, {self.drawn}; got {self.sequences}.",
         )
-        FixedRegression(self.contexts, self.sequences)
 
     @property
     def length(self) -> int:

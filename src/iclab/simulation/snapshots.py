@@ -7,7 +7,7 @@ remembers, leaf by leaf) and `trainer_state.json` (step and loss). Each is writt
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,9 @@ from iclab.files import folder_written_whole, written_whole
 from iclab.numerics import require, whole_number
 from iclab.simulation.batches import Data
 from iclab.simulation.keys import checked_key
-from iclab.simulation.network_checks import checked_parameters
+from iclab.simulation.network_checks import checked_data, checked_network, checked_parameters
 from iclab.simulation.network_parts import Network
-from iclab.simulation.network_training import State
+from iclab.simulation.network_training import State, checked_loss
 from iclab.simulation.run_records import described, differences, network_of, stated
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class Folder:
 
     The same lines begin a run and go on with it. `optimizer` says which one it is: functions cannot be compared.
 
-    Raises ValueError for a folder of another run, with the differences, and for one that holds something else.
+    Raises ValueError for a folder of another run, with the differences, for one that holds something else, and for
+    what is no network, data or key.
     """
 
     path: Path
@@ -52,7 +53,9 @@ class Folder:
     key: "PRNGKeyArray"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "path", _path("path", self.path))
+        checked_network(self.network)
+        checked_data(self.data)
         require(
             isinstance(self.optimizer, str) and bool(self.optimizer),
             f"optimizer must say in words which one it is; got {type(self.optimizer).__name__}. "
@@ -71,15 +74,20 @@ class Folder:
         """The steps whose checkpoints are here, in order."""
         if not self.path.is_dir():
             return ()
-        found = (_CHECKPOINT.fullmatch(entry.name) for entry in self.path.iterdir())
+        found = (_CHECKPOINT.fullmatch(entry.name) for entry in self.path.iterdir() if entry.is_dir())
         return tuple(sorted(int(name[1]) for name in found if name))
 
     def save(self, step: int, state: State) -> None:
         """Write a checkpoint.
 
-        Raises ValueError for a step that is here already, and for weights that are not those of the network.
+        Raises ValueError for a step that is here already or is not that of the state, and for weights that are not
+        those of the network.
         """
         here = self._checkpoint(whole_number("step", step, least=0))
+        require(
+            isinstance(state, Mapping) and state.keys() >= State.__annotations__.keys() and state["step"] == step,
+            f"state must be the State of step {step}; got {_told(state)}.",
+        )
         require(
             not here.exists(),
             f"a step must be written once; {here.name} is in {self.path} already. Go on from there with "
@@ -104,16 +112,21 @@ class Folder:
     def load(self, step: int) -> State:
         """The state at a step, as `networks.train` takes it up.
 
-        Raises ValueError for a step that is not here, and for damaged files.
+        Raises ValueError for a step that is not here, and for damaged files or those of another step.
         """
         here = self._checkpoint(whole_number("step", step, least=0))
         require(here.is_dir(), f"step must be one of {list(self.steps())}; got {step}.")
-        loss = _read_json(here / "trainer_state.json").get("loss")
+        trainer = _read_json(here / "trainer_state.json")
+        require(
+            trainer.get("global_step") == step,
+            f"{here} must hold step {step}; its trainer_state.json says {trainer.get('global_step')!r}.",
+        )
+        loss = trainer.get("loss")
         return State(
             step=step,
             parameters=checked_parameters(self.network, _read_tensors(here / "model.safetensors")),
             optimizer=_read_tensors(here / "optimizer.safetensors"),
-            loss=float("nan") if loss is None else float(loss),
+            loss=float("nan") if loss is None else checked_loss(f"the loss in {here}", loss),
         )
 
     @property
@@ -144,7 +157,7 @@ def network_at(checkpoint: Path | str) -> tuple[Network, dict[str, np.ndarray]]:
 
     Raises ValueError for a folder that was not written here, and for damaged files.
     """
-    folder = Path(checkpoint)
+    folder = _path("checkpoint", checkpoint)
     network = network_of(_read_json(folder / "config.json"))
     return network, checked_parameters(network, _read_tensors(folder / "model.safetensors"))
 
@@ -169,6 +182,17 @@ def schedule(steps: int, *, per_decade: int = 10, dense: Iterable[tuple[int, int
         require(first <= end <= last, f"a dense window must lie within 0 to {last}; got {first} to {end}.")
         chosen.update(range(first, end + 1, whole_number("dense", window[2])))
     return tuple(sorted(chosen))
+
+
+def _told(state: Any) -> str:
+    return f"that of step {state['step']!r}" if isinstance(state, Mapping) and "step" in state else repr(type(state))
+
+
+def _path(name: str, value: Any) -> Path:
+    require(
+        isinstance(value, str | Path) and bool(str(value)), f"{name} must be the path of a folder; got {value!r}."
+    )
+    return Path(value)
 
 
 def _leaves(memory: Any) -> dict[str, Any]:

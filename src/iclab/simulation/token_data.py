@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from iclab.numerics import one_of, positive, require, whole_number
 from iclab.simulation.batches import Batch
+from iclab.simulation.memory import require_memory
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -72,6 +73,7 @@ class PeriodicSequences:
 
     def _drawn(self, count: int, key: "PRNGKeyArray") -> tuple[Int[jax.Array, "P length+1"], Int[jax.Array, "P 1"]]:
         """Sequences that are one token longer, and their periods."""
+        require_memory("sequences and length", count * (2 + self.longest + self.length))
         even = jax.random.uniform(key, (count, 1 + self.longest), jnp.float32)
         period = self.shortest + _whole(even[:, :1], self.longest + 1 - self.shortest)
         word = _whole(even[:, 1:], self.vocabulary)
@@ -86,7 +88,8 @@ class ModularAddition:
     Tokens are a and b ("pair"), or a, b and a sign that stands for = ("equation"); the sum is asked for at the last
     alone, of networks that answer there alone.
 
-    Raises ValueError for a modulus below 2 and for fractions that leave no pair to train on or none to hold out.
+    Raises ValueError for a modulus below 2 or above 46340, and for fractions that leave no pair to train on or none
+    to hold out.
     """
 
     loss: ClassVar[str] = "cross-entropy"
@@ -97,6 +100,10 @@ class ModularAddition:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "modulus", whole_number("modulus", self.modulus, least=2))
+        require(
+            self.modulus**2 < 2**31,
+            f"modulus must be at most 46340, so that 32 bits count its pairs; got {self.modulus}.",
+        )
         object.__setattr__(self, "fraction", positive("fraction", self.fraction))
         one_of("form", self.form, ("pair", "equation"))
         require(

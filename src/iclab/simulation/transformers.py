@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.numerics import instance, one_of, require, whole_number
+from iclab.numerics import divides, instance, one_of, require, whole_number
 from iclab.simulation.network_parts import (
     ACTIVATIONS,
     Parameters,
@@ -67,10 +67,7 @@ class Transformer:
             f"tokens must be numbers or vectors; got vocabulary {self.vocabulary} and features {self.features}. "
             "Leave one of them 0.",
         )
-        require(
-            self.width % self.heads == 0,
-            f"heads must divide the width; got {self.heads} heads and width {self.width}.",
-        )
+        divides("heads", self.heads, "width", self.width)
         require(
             self.positions != "rotary" or self.head_dim % 2 == 0,
             f"rotary positions need heads of even size; got {self.head_dim}.",

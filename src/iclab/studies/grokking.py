@@ -31,7 +31,7 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.claims import Bounded
-from iclab.numerics import one_of, positive, require, whole_number
+from iclab.numerics import divides, one_of, positive, require, share, whole_number
 from iclab.outcomes import quantity
 from iclab.studies.network_spectra import (
     FADED,
@@ -79,11 +79,12 @@ class Case:
 
     def __post_init__(self) -> None:
         one_of("network", self.network, ("mlp", "transformer"))
-        for name in ("modulus", "width", "hidden", "heads", "steps", "every"):
+        for name in ("width", "hidden", "heads", "steps", "every"):
             whole_number(name, getattr(self, name))
+        pairs = whole_number("modulus", self.modulus, least=2) ** 2
         require(
-            0 < self.fraction < 1,
-            f"fraction must be in (0, 1), with pairs to train on and to hold out; got {self.fraction}.",
+            0 < round(share("fraction", self.fraction) * pairs) < pairs,
+            f"fraction must be in (0, 1), with pairs to train on and to hold out; got {self.fraction} of {pairs}.",
         )
         positive("rate", self.rate)
         positive("decay", self.decay)
@@ -98,10 +99,8 @@ class Case:
             self.network != "mlp" or self.width > self.modulus,
             f"width must be above the modulus {self.modulus}, else embeddings span all of it; got {self.width}.",
         )
-        require(
-            self.network == "mlp" or self.width % self.heads == 0,
-            f"heads must divide the width {self.width}; got {self.heads}.",
-        )
+        if self.network == "transformer":
+            divides("heads", self.heads, "width", self.width)
         require(
             self.network != "transformer" or self.width > LEADING * self.heads,
             f"width must be above {LEADING} for each head, whose leading directions are compared; got {self.width}.",

@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.claims import Bounded
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import divides, positive, require, whole_number
 from iclab.outcomes import quantity
 from iclab.studies.network_spectra import (
     LEADING,
@@ -68,8 +68,7 @@ class Case:
     tested: int = 256  # sequences of the test
 
     def __post_init__(self) -> None:
-        for name in (
-            "vocabulary",
+        sizes = (
             "length",
             "shortest",
             "longest",
@@ -77,10 +76,13 @@ class Case:
             "heads",
             "batch",
             "steps",
+            "control_steps",
             "every",
             "tested",
-        ):
+        )
+        for name in sizes:
             whole_number(name, getattr(self, name))
+        whole_number("vocabulary", self.vocabulary, least=2)
         positive("rate", self.rate)
         positive("decay", self.decay)
         require(
@@ -88,7 +90,7 @@ class Case:
             f"shortest and longest must be in order, from 1 to length - 2 = {self.length - 2}; got {self.shortest} "
             f"and {self.longest}.",
         )
-        require(self.width % self.heads == 0, f"heads must divide the width {self.width}; got {self.heads}.")
+        divides("heads", self.heads, "width", self.width)
         require(
             self.width > LEADING * self.heads,
             f"width must be above {LEADING} for each head, whose leading directions are compared; got {self.width}.",

@@ -25,7 +25,7 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Bounded
 from iclab.network_claims import WhereKnown
-from iclab.numerics import increasing_grid, one_of, positive, require, whole_number, whole_numbers
+from iclab.numerics import divides, increasing_grid, one_of, positive, require, whole_number, whole_numbers
 from iclab.studies.regression_networks import Bayes, Drawn, Exact, Known, Linear, Network, Ridge
 from iclab.study import Study
 
@@ -66,7 +66,12 @@ class Case:
         for name in ("nonzero", "hidden", "dimension", "context_length", "width", "heads", "layers", "batch"):
             whole_number(name, getattr(self, name))
         whole_number("descent", self.descent)
-        whole_number("tested", self.tested, least=2)
+        whole_number("tested", self.tested, least=100)  # of fewer a standard error says too little
+        divides("heads", self.heads, "width", self.width)
+        require(
+            self.functions != "sparse" or self.nonzero <= self.dimension,
+            f"nonzero must be at most the dimension, {self.dimension}; got {self.nonzero}.",
+        )
         if self.tasks is not None:
             require(self.functions != "two-layer", "tasks must be None for two-layer functions; dMMSE knows linear.")
             whole_number("tasks", self.tasks)

@@ -23,7 +23,7 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Bounded
 from iclab.network_claims import CrossesBetween
-from iclab.numerics import positive, require, whole_number, whole_numbers
+from iclab.numerics import divides, positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.readouts import ContextLaw, Pool
 from iclab.study import Study
@@ -57,10 +57,14 @@ class Case:
 
     def __post_init__(self) -> None:
         tasks = whole_numbers("tasks", self.tasks)
-        require(list(tasks) == sorted(set(tasks)), f"tasks must increase; got {tasks}.")
+        require(
+            len(tasks) > 1 and list(tasks) == sorted(set(tasks)),
+            f"tasks must increase and be of two pools or more; got {tasks}.",
+        )
         object.__setattr__(self, "tasks", tasks)
         for name in ("dimension", "context_length", "width", "heads", "layers", "batch", "tested", "contexts"):
             whole_number(name, getattr(self, name))
+        divides("heads", self.heads, "width", self.width)
         whole_number("pools", self.pools, least=2)
         whole_number("steps", self.steps, least=101)
         positive("noise", self.noise)

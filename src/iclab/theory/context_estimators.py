@@ -39,7 +39,8 @@ def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, 
 
     Their covariance is k(x, x′) = |x||x′| (sin θ + (π − θ) cos θ)/π at the angle θ between two inputs, whatever the
     number r of neurons, and the error of an estimator aᵀy is k(q, q) + ρ − 2 aᵀk(X, q) + aᵀ(k(X, X) + ρ)a. A
-    quadrature over X and q from a fixed stream, to about a hundredth.
+    quadrature over X and q from a fixed stream, to about a hundredth. Without noise it is infinite after D − 1, D and
+    D + 1 examples, if those and D are two or more: what is not linear is fitted like noise.
 
     Raises ValueError as ridge_error does.
 
@@ -48,6 +49,8 @@ def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, 
     d, m, rho = _sizes(dimension, context_length, noise)
     if m == 0:
         return 1 + rho
+    if rho == 0 and min(d, m) > 1 and abs(d - m) <= 1:
+        return np.inf
     every = _inputs(whole_number("contexts", contexts), m + 1, d)
     inputs, query = every[:, :m], every[:, m:]
     covariance = _relu_covariance(every)
@@ -104,7 +107,7 @@ def _inputs(contexts: int, count: int, dimension: int) -> Float[Array, "P n D"]:
 
 
 def _without(values: Float[Array, "P"], centered: Float[Array, "c P"]) -> float:
-    """The mean of the values, less what numbers of known mean zero explain of its error."""
+    """The mean of the values, less its regression on numbers of known mean zero."""
     slopes = np.linalg.lstsq(centered.T - centered.mean(1), values - values.mean(), rcond=None)[0]
     return float(values.mean() - slopes @ centered.mean(1))
 
