@@ -16,8 +16,8 @@ from measure import seconds
 from torch.nn import functional
 
 from iclab.simulation import networks
-from iclab.simulation.batches import Batch
 from iclab.simulation.keys import key_of
+from iclab.simulation.sequences.batches import Batch
 
 CONTEXTS, LENGTH, VOCABULARY, WIDTH, HEADS, HIDDEN, LAYERS = 64, 64, 64, 64, 4, 256, 2
 STEPS, RUNS = 20, 3

@@ -7,10 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.contract import check_study
-from iclab.simulation import network_runs, networks
-from iclab.simulation.batches import Batch
+from iclab.simulation import networks
 from iclab.simulation.keys import key_of
+from iclab.simulation.networks import runs
 from iclab.simulation.sequences import PeriodicSequences
+from iclab.simulation.sequences.batches import Batch
 from iclab.spectra import checkpoints
 from iclab.spectra.observe import observe
 from iclab.studies import STUDIES, grokking, icl_emergence, network_spectra
@@ -75,15 +76,15 @@ def test_accuracy_counts_positions_by_their_weight() -> None:
     best = networks.apply(SMALL, states(1)[0], tokens).argmax(axis=-1)
     target = best + np.array([[0, 1, 0], [1, 0, 1]])  # right at three of six
     weight = np.array([[1, 1, 0], [1, 1, 0]], np.float32)
-    found = network_runs.accuracy(SMALL, states(1)[0], Batch(tokens, target, weight))
+    found = runs.accuracy(SMALL, states(1)[0], Batch(tokens, target, weight))
     assert_allclose(found, 0.5)  # right at two of the four that count
 
 
 def test_weights_along_a_run_are_those_of_the_steps_that_are_named() -> None:
     data = PeriodicSequences(6, 8, 3, 4, 4)
-    optimizer = network_runs.adamw(0.01, decay=0.1)
-    assert network_runs.adamw(0.01, decay=0.1) is optimizer
-    first, last = network_runs.weights_along(SMALL, data, steps=[0, 3], optimizer=optimizer, key=key_of(0))
+    optimizer = runs.adamw(0.01, decay=0.1)
+    assert runs.adamw(0.01, decay=0.1) is optimizer
+    first, last = runs.weights_along(SMALL, data, steps=[0, 3], optimizer=optimizer, key=key_of(0))
     whole = networks.train(SMALL, data, steps=3, optimizer=optimizer, key=key_of(0))["parameters"]
     for name, part in whole.items():
         assert_array_equal(part, last[name])

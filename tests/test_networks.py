@@ -10,10 +10,10 @@ import optax
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclab.simulation import network_training, networks
-from iclab.simulation.batches import Batch
+from iclab.simulation import networks
 from iclab.simulation.keys import key_of
-from iclab.simulation.networks import Perceptron, Transformer
+from iclab.simulation.networks import Perceptron, Transformer, training
+from iclab.simulation.sequences.batches import Batch
 
 KEY = key_of(0)
 CLOSE = 2e-5  # float32 numbers of order one, through a few layers
@@ -246,7 +246,7 @@ def test_entries_at_the_start_have_variance_one_over_inputs() -> None:
 
 @pytest.mark.parametrize(("config", "data"), [(SMALL, Cycle()), (REAL, Lines())], ids=["cross-entropy", "square"])
 def test_a_step_of_plain_descent_is_the_slope_of_the_loss(config: Transformer, data: Any) -> None:
-    keys = network_training.roles(KEY)
+    keys = training.roles(KEY)
     batch = data.batch(data.fixed(keys.fixed), jax.random.fold_in(keys.batches, 0))
     start = networks.initial(config, key=keys.start)
     state = networks.train(config, data, steps=1, optimizer=optax.sgd(1.0), key=KEY)
@@ -279,13 +279,13 @@ def test_parts_of_a_batch_have_the_loss_and_slope_of_the_whole(monkeypatch: pyte
     start = drawn(SMALL)
     found = []
     for bytes_of_part in (2**30, 8 * SMALL.entries):
-        monkeypatch.setattr(network_training, "CACHE", bytes_of_part)
-        found.append(network_training._loss_and_slope(SMALL, data.loss, start, batch))
-    assert network_training._side_by_side(SMALL, 8) == 2
-    assert network_training._side_by_side(SMALL, 7) == 7  # no part of a prime
+        monkeypatch.setattr(training, "CACHE", bytes_of_part)
+        found.append(training._loss_and_slope(SMALL, data.loss, start, batch))
+    assert training._side_by_side(SMALL, 8) == 2
+    assert training._side_by_side(SMALL, 7) == 7  # no part of a prime
     for whole, parts in zip(*map(jax.tree.leaves, found), strict=True):
         assert_allclose(parts, whole, atol=1e-6)
-    assert_allclose(found[0][0], network_training.batch_loss(SMALL, data.loss, start, batch), rtol=1e-6)
+    assert_allclose(found[0][0], training.batch_loss(SMALL, data.loss, start, batch), rtol=1e-6)
 
 
 def test_training_lowers_the_loss_and_is_the_same_for_the_same_key() -> None:
@@ -333,15 +333,15 @@ def test_a_compiled_run_is_left_in_stretches_and_is_the_same(monkeypatch: pytest
         return networks.train(SMALL, Cycle(), steps=[3, 20], optimizer=ADAM, key=KEY)["parameters"]
 
     whole, stops = weights(), []
-    advance = network_training._advance
+    advance = training._advance
 
     def noted(*given: Any) -> tuple:
         stops.append(given[-1])
         return advance(*given)
 
-    monkeypatch.setattr(network_training, "_advance", noted)
+    monkeypatch.setattr(training, "_advance", noted)
     for name, value in {"STRETCH": 2, "PATIENCE": 0.0}.items():
-        monkeypatch.setattr(network_training, name, value)
+        monkeypatch.setattr(training, name, value)
     parts = weights()
     assert stops == [2, 3, 5, 7, 9, 11, 13, 15, 17, 19, 20]
     for name, part in whole.items():
@@ -350,10 +350,10 @@ def test_a_compiled_run_is_left_in_stretches_and_is_the_same(monkeypatch: pytest
 
 def test_more_steps_compile_nothing_anew() -> None:
     networks.train(SMALL, Cycle(), steps=[2, 4], optimizer=ADAM, key=KEY)
-    compiled = network_training._advance._cache_size()
+    compiled = training._advance._cache_size()
     first = networks.train(SMALL, Cycle(), steps=9, optimizer=ADAM, key=key_of(5))
     networks.train(SMALL, Cycle(), steps=[10, 11], optimizer=ADAM, key=key_of(5), resume=first)
-    assert network_training._advance._cache_size() == compiled
+    assert training._advance._cache_size() == compiled
 
 
 @pytest.mark.parametrize(

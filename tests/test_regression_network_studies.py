@@ -15,8 +15,8 @@ from iclab.cli import main
 from iclab.contract import check_study
 from iclab.network_claims import CrossesBetween, PeaksWhereFitEnds, WhereKnown
 from iclab.simulation.keys import key_of
-from iclab.simulation.linear_networks import LinearAttention
 from iclab.simulation.networks import apply, initial
+from iclab.simulation.networks.linear import LinearAttention
 from iclab.simulation.regression_runs import FirstSequences
 from iclab.simulation.sequences import RegressionContexts
 from iclab.studies import STUDIES, transformer_double_descent

@@ -12,9 +12,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.cli import main
-from iclab.simulation import networks, run_records, snapshots
+from iclab.simulation import networks, snapshots
 from iclab.simulation.keys import key_of
-from iclab.simulation.networks import Perceptron, State, Transformer
+from iclab.simulation.networks import Perceptron, State, Transformer, records
 from iclab.spectra import checkpoints, layouts
 from tests.test_layout_families import normed, turned
 from tests.test_networks import SMALL, Cycle, asked, drawn
@@ -200,7 +200,7 @@ def test_what_cannot_be_written_down_is_refused(tmp_path: Path) -> None:
     class Pool:
         tasks: Any = (np.int64(3), float("inf"), None)
 
-    assert run_records.described("data", Pool()) == {"kind": "Pool", "tasks": [3, "inf", None]}
+    assert records.described("data", Pool()) == {"kind": "Pool", "tasks": [3, "inf", None]}
 
 
 @pytest.mark.parametrize("kind", NETWORKS)

@@ -11,9 +11,9 @@ import optax
 from jaxtyping import Float
 
 from iclab.numerics import require, whole_number
-from iclab.simulation.network_parts import Network
-from iclab.simulation.network_training import State, batch_loss, roles, train
 from iclab.simulation.networks import apply
+from iclab.simulation.networks.parts import Network
+from iclab.simulation.networks.training import State, batch_loss, roles, train
 from iclab.simulation.sequences import Batch, FixedRegression, RegressionContexts
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from safetensors.numpy import load_file, save_file
 
 from iclab.files import folder_written_whole, written_whole
 from iclab.numerics import require, whole_number
-from iclab.simulation.batches import Data
 from iclab.simulation.keys import checked_key
-from iclab.simulation.network_checks import checked_data, checked_network, checked_parameters
-from iclab.simulation.network_parts import Network
-from iclab.simulation.network_training import State, checked_loss
-from iclab.simulation.run_records import described, differences, network_of, stated
+from iclab.simulation.networks.checks import checked_data, checked_network, checked_parameters
+from iclab.simulation.networks.parts import Network
+from iclab.simulation.networks.records import described, differences, network_of, stated
+from iclab.simulation.networks.training import State, checked_loss
+from iclab.simulation.sequences.batches import Data
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
-    from iclab.simulation.network_parts import Network
+    from iclab.simulation.networks.parts import Network
     from iclab.simulation.sequences import ModularAddition
     from iclab.spectra.factors import Matrix
 
@@ -177,8 +177,8 @@ def theory(case: Case) -> dict[str, SpectralLevels]:
 
 def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments | SpectralCurves | Gate]:
     """The network and its control: the same start and the same pairs, with weight decay and without."""
-    from iclab.simulation.network_runs import accuracy, adamw, weights_along
-    from iclab.simulation.network_training import roles
+    from iclab.simulation.networks.runs import accuracy, adamw, weights_along
+    from iclab.simulation.networks.training import roles
 
     network, data = described(case)
     pairs = data.fixed(roles(key).fixed)

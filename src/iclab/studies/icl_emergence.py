@@ -168,8 +168,8 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Timing |
     """Both networks, trained on fresh sequences and tested on the same fixed ones."""
     import jax
 
-    from iclab.simulation.network_runs import accuracy, adamw, weights_along
     from iclab.simulation.networks import Transformer
+    from iclab.simulation.networks.runs import accuracy, adamw, weights_along
     from iclab.simulation.sequences import PeriodicSequences
 
     for_test, *for_networks = jax.random.split(key, 3)

@@ -122,8 +122,8 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Runs]:
     """Errors of the networks of each kind that the case holds."""
     import jax
 
-    from iclab.simulation.linear_networks import LinearAttention
     from iclab.simulation.networks import Network, Transformer
+    from iclab.simulation.networks.linear import LinearAttention
     from iclab.simulation.regression_runs import FirstSequences, set_errors
     from iclab.simulation.sequences import RegressionContexts
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from iclab.numerics import whole_number
-from iclab.simulation.network_parts import Parameters, drawn
+from iclab.simulation.networks.parts import Parameters, drawn
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from iclab.numerics import require
-from iclab.simulation.network_parts import BASE, Network
-from iclab.simulation.perceptrons import Perceptron
-from iclab.simulation.transformers import Transformer
+from iclab.simulation.networks.parts import BASE, Network
+from iclab.simulation.networks.perceptrons import Perceptron
+from iclab.simulation.networks.transformers import Transformer
 
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (Transformer, Perceptron)}
 

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from iclab.simulation.batches import Batch, Data
-from iclab.simulation.network_parts import Network, Parameters
-from iclab.simulation.network_training import train
+from iclab.simulation.networks.parts import Network, Parameters
+from iclab.simulation.networks.training import train
+from iclab.simulation.sequences.batches import Batch, Data
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

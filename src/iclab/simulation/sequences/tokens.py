@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Float, Int
 
 from iclab.numerics import one_of, positive, require, whole_number
-from iclab.simulation.batches import Batch
 from iclab.simulation.memory import require_memory
+from iclab.simulation.sequences.batches import Batch
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

@@ -3,10 +3,10 @@
 Each kind is a frozen dataclass of plain numbers, with the methods of `Data`.
 """
 
-from iclab.simulation.batches import Batch, Data
-from iclab.simulation.function_classes import Linear, SparseLinear, TwoLayer
-from iclab.simulation.regression_data import FixedRegression, RegressionContexts
-from iclab.simulation.token_data import ModularAddition, PeriodicSequences
+from iclab.simulation.sequences.batches import Batch, Data
+from iclab.simulation.sequences.functions import Linear, SparseLinear, TwoLayer
+from iclab.simulation.sequences.regression import FixedRegression, RegressionContexts
+from iclab.simulation.sequences.tokens import ModularAddition, PeriodicSequences
 
 __all__ = [
     "Batch",

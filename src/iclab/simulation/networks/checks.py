@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from iclab.numerics import numbers, require
-from iclab.simulation.batches import Batch, Data
-from iclab.simulation.network_parts import LARGEST, Network
+from iclab.simulation.networks.parts import LARGEST, Network
+from iclab.simulation.sequences.batches import Batch, Data
 
 LOSSES = ("cross-entropy", "square")
 

@@ -16,16 +16,16 @@ import numpy as np
 import optax
 
 from iclab.numerics import checked_number, require, whole_number
-from iclab.simulation.batches import Batch, Data
 from iclab.simulation.keys import checked_key
-from iclab.simulation.network_checks import (
+from iclab.simulation.networks.checks import (
     check_batch,
     check_shapes,
     checked_data,
     checked_network,
     checked_parameters,
 )
-from iclab.simulation.network_parts import LARGEST, Network, Parameters
+from iclab.simulation.networks.parts import LARGEST, Network, Parameters
+from iclab.simulation.sequences.batches import Batch, Data
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.simulation.keys import checked_key
-from iclab.simulation.network_checks import checked_network, checked_parameters, checked_tokens
-from iclab.simulation.network_parts import Network, Parameters
-from iclab.simulation.network_training import State, train
-from iclab.simulation.perceptrons import Perceptron
-from iclab.simulation.transformers import Transformer
+from iclab.simulation.networks.checks import checked_network, checked_parameters, checked_tokens
+from iclab.simulation.networks.parts import Network, Parameters
+from iclab.simulation.networks.perceptrons import Perceptron
+from iclab.simulation.networks.training import State, train
+from iclab.simulation.networks.transformers import Transformer
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from iclab.numerics import whole_number
-from iclab.simulation.network_parts import Parameters, drawn, looked_up
+from iclab.simulation.networks.parts import Parameters, drawn, looked_up
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from iclab.numerics import checked_number, instance, one_of, require, whole_number
-from iclab.simulation.batches import Batch
-from iclab.simulation.function_classes import Linear, SparseLinear, TwoLayer
 from iclab.simulation.memory import require_memory
+from iclab.simulation.sequences.batches import Batch
+from iclab.simulation.sequences.functions import Linear, SparseLinear, TwoLayer
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

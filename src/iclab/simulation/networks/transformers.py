@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from iclab.numerics import divides, instance, one_of, require, whole_number
-from iclab.simulation.network_parts import (
+from iclab.simulation.networks.parts import (
     ACTIVATIONS,
     Parameters,
     drawn,
