@@ -148,6 +148,7 @@ def test_dimensions_that_are_no_whole_numbers_are_refused(dimension: Any) -> Non
         ("regression-training", {"heads": 3}, "heads must divide the width; got 3 heads and width 32"),
         ("regression-training", {"functions": "sparse", "nonzero": 4}, "nonzero must be at most the dimension, 3"),
         ("regression-training", {"tested": 20}, "tested must be a whole number >= 100; got 20"),
+        ("regression-training", {"context_length": 10**8}, "context_length must be at most 128"),
         ("transformer-task-diversity", {"tasks": (16, 4)}, "tasks must increase"),
         ("transformer-task-diversity", {"tasks": (0, 4)}, "tasks must be whole numbers >= 1"),
         ("transformer-task-diversity", {"steps": 100}, "steps must be a whole number >= 101; got 100"),

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 FUNCTIONS = ("linear", "sparse", "two-layer")
+LONGEST = 128  # contexts whose errors are averaged in a minute
 BASELINES = ("ridge", "least_squares", "one_step", "descent")
 
 
@@ -67,6 +68,11 @@ class Case:
             whole_number(name, getattr(self, name))
         whole_number("descent", self.descent)
         whole_number("tested", self.tested, least=100)  # of fewer a standard error says too little
+        require(
+            self.context_length <= LONGEST,
+            f"context_length must be at most {LONGEST}, for exact errors are averaged over contexts of each length; got "
+            f"{self.context_length}.",
+        )
         divides("heads", self.heads, "width", self.width)
         require(
             self.functions != "sparse" or self.nonzero <= self.dimension,
