@@ -70,7 +70,7 @@ class Case:
         whole_number("tested", self.tested, least=100)  # of fewer a standard error says too little
         require(
             self.context_length <= LONGEST,
-            f"context_length must be at most {LONGEST}, for exact errors are averaged over contexts of each length; got "
+            f"context_length must be at most {LONGEST}, for exact errors are averages over contexts; got "
             f"{self.context_length}.",
         )
         divides("heads", self.heads, "width", self.width)
