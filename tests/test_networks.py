@@ -502,8 +502,17 @@ def test_a_state_of_another_run_is_not_resumed() -> None:
     tied = {**state, "parameters": {k: v for k, v in state["parameters"].items() if k != "unembed.weight"}}
     with pytest.raises(ValueError, match=r"unembed.weight is missing"):
         networks.train(SMALL, Cycle(), steps=4, optimizer=ADAM, key=KEY, resume=tied)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="must go beyond the step that is resumed; got 2 after step 2"):
-        networks.train(SMALL, Cycle(), steps=2, optimizer=ADAM, key=KEY, resume=state)
+    with pytest.raises(ValueError, match="must not end before the step that is resumed; got 1 after step 2"):
+        networks.train(SMALL, Cycle(), steps=1, optimizer=ADAM, key=KEY, resume=state)
+
+
+def test_a_run_that_has_ended_is_given_back_as_it_is() -> None:
+    ended = networks.train(SMALL, Cycle(), steps=2, optimizer=ADAM, key=KEY)
+    again = networks.train(
+        SMALL, Cycle(), steps=[1, 2], optimizer=ADAM, key=KEY, resume=ended, checkpoints=lambda step, _: pytest.fail()
+    )
+    for one, other in zip(*map(jax.tree.leaves, (ended, again)), strict=True):
+        assert_array_equal(one, other)
 
 
 def test_single_precision_is_kept_whatever_the_setting() -> None:

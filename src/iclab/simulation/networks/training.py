@@ -77,7 +77,8 @@ def train(
 
     `steps` counts the steps, or names those at which `checkpoints(step, state)` is called; the last one ends the run
     and 0 is the start. With `resume`, a state of the same run, the run goes on from there and `checkpoints` is
-    called for later steps alone; all numbers are those of a run that was never stopped, bit by bit on one machine.
+    called for later steps alone, for none where the run has ended; all numbers are those of a run that was never
+    stopped, bit by bit on one machine.
     Network, data and optimizer are compiled into the loop: another one compiles anew, so build an optimizer once.
 
     Raises ValueError for steps that do not increase or lie before the resumed one, for data, a state or an optimizer
@@ -105,6 +106,10 @@ def _trained(
     state = _begun(config, optimizer, keys) if resume is None else _resumed(config, optimizer, resume)
     step, loss = state["step"], state["loss"]
     parameters, memory = state["parameters"], state["optimizer"]
+
+    def here() -> State:
+        return State(step=step, parameters=_numpy(parameters), optimizer=_numpy(memory), loss=loss)
+
     for stop in _recorded(steps, -1 if resume is None else step):
         if stop > step:
             step, loss, parameters, memory = _reached(
@@ -116,10 +121,9 @@ def _trained(
                     f"training left the finite numbers at step {step}: its loss is {loss:g}. Use a smaller rate, or "
                     "more steps of warming up; checkpoints of earlier steps are good."
                 )
-        state = State(step=step, parameters=_numpy(parameters), optimizer=_numpy(memory), loss=loss)
         if checkpoints is not None:
-            checkpoints(step, state)
-    return state
+            checkpoints(step, here())
+    return here()
 
 
 def _reached(
@@ -252,8 +256,8 @@ def _recorded(steps: Any, after: int) -> list[int]:
     increasing = all(early < late for early, late in itertools.pairwise(numbers))
     require(bool(numbers) and increasing, f"steps must increase and be there; got {numbers}.")
     require(
-        numbers[-1] > after,
-        f"steps must go beyond the step that is resumed; got {numbers[-1]} after step {after}.",
+        numbers[-1] >= after,
+        f"steps must not end before the step that is resumed; got {numbers[-1]} after step {after}.",
     )
     require(numbers[-1] <= LAST, f"steps must be at most {LAST}; got {numbers[-1]}.")
     return [number for number in numbers if number > after]
