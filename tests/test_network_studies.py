@@ -140,7 +140,7 @@ def test_small_cases_keep_the_contract(name: str) -> None:
     ("name", "changes", "message"),
     [
         ("icl-emergence", {"width": 8}, "width must be above 4 for each head"),
-        ("icl-emergence", {"steps": 1010}, "steps must be four or more times every = 25"),
+        ("icl-emergence", {"steps": 1010}, "steps must be four or more times every = 50"),
         ("icl-emergence", {"control_steps": 1000}, "control_steps must be above steps = 1000; got 1000"),
         ("icl-emergence", {"rate": 0.0}, "rate must be finite and > 0"),
         (
