@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from iclab.contract import check_study
 from iclab.simulation import networks
 from iclab.simulation.keys import key_of
-from iclab.simulation.networks import runs
+from iclab.simulation.networks import optimizers, runs
 from iclab.simulation.sequences import PeriodicSequences
 from iclab.simulation.sequences.batches import Batch
 from iclab.spectra import checkpoints
@@ -82,8 +82,8 @@ def test_accuracy_counts_positions_by_their_weight() -> None:
 
 def test_weights_along_a_run_are_those_of_the_steps_that_are_named() -> None:
     data = PeriodicSequences(6, 8, 3, 4, 4)
-    optimizer = runs.adamw(0.01, decay=0.1)
-    assert runs.adamw(0.01, decay=0.1) is optimizer
+    optimizer = optimizers.adamw(0.01, decay=0.1)
+    assert optimizers.adamw(0.01, decay=0.1) is optimizer
     first, last = runs.weights_along(SMALL, data, steps=[0, 3], optimizer=optimizer, key=key_of(0))
     whole = networks.train(SMALL, data, steps=3, optimizer=optimizer, key=key_of(0))["parameters"]
     for name, part in whole.items():

@@ -136,8 +136,8 @@ def test_a_bound_is_judged_by_the_worst_entry() -> None:
         ("separate-tokens", {"starts": 0}, "starts must be a whole number >= 1; got 0"),
         ("separate-tokens", {"unmasked_rate": 0.0}, "unmasked_rate must be finite and > 0; got 0.0"),
         ("separate-tokens", {"leak_steps": 50}, "steps must outlast the 100 of the warming up"),
-        ("pattern-selection", {"relevant": 0.0}, r"relevant and fractions must be in \(0, 1\]; got 0.0"),
-        ("pattern-selection", {"fractions": (1.2, 0.4, 0.2, 0.1)}, r"relevant and fractions must be in \(0, 1\]"),
+        ("pattern-selection", {"relevant": 0.0}, r"relevant must be in \(0, 1\]; got 0.0"),
+        ("pattern-selection", {"fractions": (1.2, 0.4, 0.2, 0.1)}, r"fractions must be in \(0, 1\]"),
         ("pattern-selection", {"fractions": (0.5,)}, "fractions must be as many as lengths, 4; got 1"),
     ],
 )

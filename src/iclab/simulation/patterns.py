@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, share, whole_number
 from iclab.simulation.loop import not_diverged
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def pruned(weights: Weights, fraction: float, *, largest: bool) -> Weights:
 
 
 def _require(relevant: float, length: int) -> None:
-    require(0 < relevant <= 1, f"relevant must be in (0, 1]; got {relevant!r}. It is a fraction of the examples.")
+    share("relevant", relevant)
     whole_number("length", length)
 
 

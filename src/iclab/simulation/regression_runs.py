@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
-import optax
 from jaxtyping import Float
 
 from iclab.numerics import require, whole_number
 from iclab.simulation.networks import apply
+from iclab.simulation.networks.optimizers import WARM_UP, adam, warmed_adam
 from iclab.simulation.networks.parts import Network
 from iclab.simulation.networks.training import State, batch_loss, roles, train
 from iclab.simulation.sequences import Batch, FixedRegression, RegressionContexts
@@ -20,54 +20,11 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 Array = np.ndarray
-WARM_UP = 100  # steps of rising rate
 
 
 @dataclass(frozen=True)
-class FirstSequences:
-    """The first few of a set of sequences: sets of all sizes are compiled and drawn as the largest one.
-
-    Raises ValueError for more sequences than are drawn, and for fewer than a batch holds.
-    """
-
-    loss: ClassVar[str] = "square"
-
-    contexts: RegressionContexts  # law of a sequence
-    sequences: int  # n, contexts seen in pretraining
-    drawn: int  # contexts of the largest set
-
-    def __post_init__(self) -> None:
-        checked = FixedRegression(self.contexts, self.sequences)
-        object.__setattr__(self, "sequences", checked.sequences)
-        object.__setattr__(self, "drawn", whole_number("drawn", self.drawn))
-        require(
-            self.sequences <= self.drawn,
-            f"sequences must be at most those drawn, {self.drawn}; got {self.sequences}.",
-        )
-
-    @property
-    def length(self) -> int:
-        """Tokens of a sequence."""
-        return self.contexts.length
-
-    @property
-    def outputs(self) -> int:
-        """Numbers that a network answers at a position."""
-        return self.contexts.outputs
-
-    def fixed(self, key: "PRNGKeyArray") -> tuple[Any, Batch]:
-        """The tasks, and the sequences."""
-        tasks, every = _set(FixedRegression(replace(self.contexts, batch_size=1), self.drawn), key)
-        return tasks, Batch(*(part[: self.sequences] for part in _asked(self.contexts, every)))
-
-    def batch(self, fixed: tuple[Any, Batch], key: "PRNGKeyArray") -> Batch:
-        """Several of the sequences, or all in their order."""
-        return FixedRegression(self.contexts, self.sequences).batch(fixed, key)
-
-
-@dataclass(frozen=True)
-class FreshContexts:
-    """Contexts that are fresh in every batch, judged where a label is asked for: at all inputs, or at the last."""
+class _OfContexts:
+    """What data on contexts of regression have of the law of a context."""
 
     loss: ClassVar[str] = "square"
 
@@ -82,6 +39,40 @@ class FreshContexts:
     def outputs(self) -> int:
         """Numbers that a network answers at a position."""
         return self.contexts.outputs
+
+
+@dataclass(frozen=True)
+class FirstSequences(_OfContexts):
+    """The first few of a set of sequences: sets of all sizes are compiled and drawn as the largest one.
+
+    Raises ValueError for more sequences than are drawn, and for fewer than a batch holds.
+    """
+
+    sequences: int  # n, contexts seen in pretraining
+    drawn: int  # contexts of the largest set
+
+    def __post_init__(self) -> None:
+        checked = FixedRegression(self.contexts, self.sequences)
+        object.__setattr__(self, "sequences", checked.sequences)
+        object.__setattr__(self, "drawn", whole_number("drawn", self.drawn))
+        require(
+            self.sequences <= self.drawn,
+            f"sequences must be at most those drawn, {self.drawn}; got {self.sequences}.",
+        )
+
+    def fixed(self, key: "PRNGKeyArray") -> tuple[Any, Batch]:
+        """The tasks, and the sequences."""
+        tasks, every = _set(FixedRegression(replace(self.contexts, batch_size=1), self.drawn), key)
+        return tasks, Batch(*(part[: self.sequences] for part in _asked(self.contexts, every)))
+
+    def batch(self, fixed: tuple[Any, Batch], key: "PRNGKeyArray") -> Batch:
+        """Several of the sequences, or all in their order."""
+        return FixedRegression(self.contexts, self.sequences).batch(fixed, key)
+
+
+@dataclass(frozen=True)
+class FreshContexts(_OfContexts):
+    """Contexts that are fresh in every batch, judged where a label is asked for: at all inputs, or at the last."""
 
     def fixed(self, key: "PRNGKeyArray") -> Any:
         """The tasks of the pool."""
@@ -104,7 +95,7 @@ def set_errors(
 ) -> SetErrors:
     """Errors after Adam at a constant rate on a set of sequences, with `tested` contexts of new tasks."""
     for_run, for_test = jax.random.split(key)
-    state = train(config, data, steps=steps, optimizer=_constant(rate), key=for_run)
+    state = train(config, data, steps=steps, optimizer=adam(rate), key=for_run)
     fixed = data.fixed(roles(for_run).fixed)
     new = _contexts(replace(data.contexts, batch_size=1), tested, "new", fixed[0], for_test)
     return SetErrors(
@@ -161,7 +152,14 @@ def answers_in_training(
             answers = apply(config, state["parameters"], np.asarray(batch.tokens))
             found[kind].append(answers[:, law.asked, 0].astype(float))
 
-    train(config, FreshContexts(law), steps=steps, optimizer=_warmed(rate, steps[-1]), key=for_run, checkpoints=note)
+    train(
+        config,
+        FreshContexts(law),
+        steps=steps,
+        optimizer=warmed_adam(rate, steps=steps[-1]),
+        key=for_run,
+        checkpoints=note,
+    )
 
     def answers_of(kind: str) -> Answers:
         inputs, labels = law.examples(asked[kind])
@@ -187,13 +185,3 @@ def _contexts(law: RegressionContexts, count: int, kind: str, fixed: Any, key: j
 @partial(jax.jit, static_argnums=0)
 def _loss(config: Network, parameters: Any, batch: Batch) -> jax.Array:
     return batch_loss(config, "square", parameters, batch)
-
-
-@lru_cache(maxsize=8)
-def _constant(rate: float) -> optax.GradientTransformation:
-    return optax.adam(rate)
-
-
-@lru_cache(maxsize=8)
-def _warmed(rate: float, steps: int) -> optax.GradientTransformation:
-    return optax.adam(optax.warmup_cosine_decay_schedule(0.0, rate, WARM_UP, steps))

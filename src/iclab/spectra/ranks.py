@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import positive, require, share, whole_number
 from iclab.spectra.factors import Array, Matrix, Product, float64, numbers
 from iclab.spectra.spectrum import Spectrum, spectrum
 
@@ -83,8 +83,7 @@ def energy_rank(x: Ranked, *, fraction: float) -> float:
 
     Source: definition in docs/derivations/spectra.
     """
-    require(0 < fraction <= 1, f"fraction must be above 0 and at most 1; got {fraction!r}.")
-    return float(energy(singular_values(x), fraction))
+    return float(energy(singular_values(x), share("fraction", fraction)))
 
 
 def spectral_gap(x: Ranked, *, k: int) -> float:

@@ -178,7 +178,8 @@ def theory(case: Case) -> dict[str, SpectralLevels]:
 
 def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments | SpectralCurves | Gate]:
     """The network and its control: the same start and the same pairs, with weight decay and without."""
-    from iclab.simulation.networks.runs import accuracy, adamw, weights_along
+    from iclab.simulation.networks.optimizers import adamw
+    from iclab.simulation.networks.runs import accuracy, weights_along
     from iclab.simulation.networks.training import roles
 
     network, data = described(case)

@@ -170,7 +170,8 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Timing |
     import jax
 
     from iclab.simulation.networks import Transformer
-    from iclab.simulation.networks.runs import accuracy, adamw, weights_along
+    from iclab.simulation.networks.optimizers import adamw
+    from iclab.simulation.networks.runs import accuracy, weights_along
     from iclab.simulation.sequences import PeriodicSequences
 
     for_test, *for_networks = jax.random.split(key, 3)

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Bounded
-from iclab.numerics import increasing_grid, positive, require, whole_number
+from iclab.numerics import increasing_grid, positive, require, share, whole_number
 from iclab.outcomes import quantity
 from iclab.problem import checked_lengths
 from iclab.study import Study
@@ -66,10 +66,9 @@ class Case:
             len(self.fractions) == len(self.lengths),
             f"fractions must be as many as lengths, {len(self.lengths)}; got {len(self.fractions)}.",
         )
-        require(
-            all(0 < fraction <= 1 for fraction in (self.relevant, *self.fractions)),
-            f"relevant and fractions must be in (0, 1]; got {self.relevant!r} and {self.fractions!r}.",
-        )
+        share("relevant", self.relevant)
+        for fraction in self.fractions:
+            share("fractions", fraction)
         increasing_grid("sums", np.array(self.sums))
         increasing_grid("pruned", np.array(self.pruned))
         require(max(self.pruned) < 1, f"pruned must be below 1; got {self.pruned}.")

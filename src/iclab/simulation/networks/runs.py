@@ -1,7 +1,7 @@
 """Runs of networks from which only weights along training are kept, and what these weights get right."""
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -14,17 +14,6 @@ from iclab.simulation.sequences.batches import Batch, Data
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
-
-BETAS = (0.9, 0.98)  # of AdamW
-
-
-@lru_cache(maxsize=32)
-def adamw(rate: float, *, decay: float) -> optax.GradientTransformation:
-    """AdamW at a constant rate, with weight decay on everything.
-
-    The same numbers give the same object, so that a loop that was compiled with it is found again.
-    """
-    return optax.adamw(rate, b1=BETAS[0], b2=BETAS[1], weight_decay=decay)
 
 
 def weights_along(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import require, share, whole_number
 from iclab.spectra.weights import Rotary
 
 LARGEST = 2**20  # heads, or dimensions of a head, that a config is believed to have
@@ -103,7 +103,7 @@ def rotary(
         first(given, "partial_rotary_factor") or first(config, "partial_rotary_factor", "rotary_pct") or fraction
     )
     theta = first(given, "rope_theta") or first(config, "rope_theta", "rotary_emb_base") or theta
-    require(0 < fraction <= 1, f"the rotated fraction must be in (0, 1]; got {fraction!r}.")
+    fraction = share("the rotated fraction", fraction)
     require(theta > 0, f"rope_theta must be positive; got {theta!r}.")
     dimensions = int(first(config, "rotary_dim") or head_dim * fraction)
     require(
