@@ -6,6 +6,7 @@ files.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from iclab.outcomes import quantity
 from iclab.spectra import checkpoints, null
 from iclab.spectra.circuits import output_value, query_key, spectrum
 from iclab.spectra.layouts import planned
-from iclab.spectra.measures import consecutive_overlaps, participation_ratio, rank_measures, subspace_distance
+from iclab.spectra.measures import participation_ratio, rank_measures, subspace_distance
+from iclab.spectra.subspaces import basis, overlap_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -106,26 +108,31 @@ def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]
     means = {
         name: np.array([np.mean([one[name] for one in copies], axis=0) for copies in kinds]) for name, _ in PANELS
     }
-    norm = np.array([least_norms(copies) for copies in matrices])
+    norm = np.array([_least([one["norm"] for one in copies]) for copies in kinds])
     number = np.array(steps)
     return SpectralCurves(step=number, later=number[1:], **means, norm=norm, least_norm=float(np.min(norm)))
 
 
 def _readings(series: "Sequence[Matrix]") -> dict[str, Float[Array, "_"]]:
-    spectra = [spectrum(one) for one in series]
-    ranks = rank_measures(np.array([one.values for one in spectra]))
+    bases = [basis(one, k=LEADING) for one in series]
+    values = np.array([one.values for one in bases])
+    ranks = rank_measures(values)
     return {
         "effective_rank": ranks["effective_rank"],
         "marginal_rank": ranks["marginal_effective_rank"],
         "distance": np.array([subspace_distance(one, series[-1]) for one in series]),
-        "overlap": consecutive_overlaps(series, k=LEADING),
+        "overlap": np.array([overlap_of(*pair) for pair in pairwise(bases)]),
+        "norm": np.linalg.norm(values, axis=1),
     }
 
 
 def least_norms(copies: "Sequence[Sequence[Matrix]]") -> Float[Array, "step"]:
     """Norms of matrices (copy, step) over their own largest, the least of all copies at each step."""
-    norms = np.array([[spectrum(one).frobenius for one in series] for series in copies])
-    return np.min(norms / np.max(norms, axis=1, keepdims=True), axis=0)
+    return _least([[spectrum(one).frobenius for one in series] for series in copies])
+
+
+def _least(norms: Sequence[Sequence[float] | Array]) -> Float[Array, "step"]:
+    return np.min(np.asarray(norms) / np.max(norms, axis=1, keepdims=True), axis=0)
 
 
 def head_circuits(
