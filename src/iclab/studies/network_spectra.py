@@ -132,7 +132,8 @@ def least_norms(copies: "Sequence[Sequence[Matrix]]") -> Float[Array, "step"]:
 
 
 def _least(norms: Sequence[Sequence[float] | Array]) -> Float[Array, "step"]:
-    return np.min(np.asarray(norms) / np.max(norms, axis=1, keepdims=True), axis=0)
+    table = np.asarray(norms)
+    return np.min(table / np.max(table, axis=1, keepdims=True), axis=0)
 
 
 def head_circuits(
