@@ -8,6 +8,10 @@ longer test contexts always lower it, to a floor that the length of pretraining 
 ridge and fits their readouts. The claims are that the best lengths are the least points of the curves, and that the
 means of runs on few sequences tend to the limit with a gap of order 1/D. Published as figure 2 of arXiv 2405.11751;
 tests at other lengths go beyond it.
+
+The full case draws one point where that order is not reached: new tasks at α = 1000 and κ = τ = .5. In long contexts a
+pool of K tasks shows D K features, and there are as many sequences. Its gap is 16, 12 and 10 % at D = 25, 50 and 100
+in three seeds, and the claim on new tasks does not hold, at an order of .62; that of the nine other points is 1.07.
 """
 
 import json
