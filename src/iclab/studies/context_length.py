@@ -9,9 +9,10 @@ ridge and fits their readouts. The claims are that the best lengths are the leas
 means of runs on few sequences tend to the limit with a gap of order 1/D. Published as figure 2 of arXiv 2405.11751;
 tests at other lengths go beyond it.
 
-The full case draws one point where that order is not reached: new tasks at α = 1000 and κ = τ = .5. In long contexts a
-pool of K tasks shows D K features, and there are as many sequences. Its gap is 16, 12 and 10 % at D = 25, 50 and 100
-in three seeds, and the claim on new tasks does not hold, at an order of .62; that of the nine other points is 1.07.
+The full case draws one point where that order is not reached: new tasks at α = 1000 and κ = τ = .5. In long contexts
+a pool of K tasks shows D K features, and there are as many sequences. Its gap is 16, 12 and 10 % at D = 25, 50 and
+100 in three seeds, and the claim on new tasks does not hold, at an order of .62; that of the nine other points is
+1.07.
 """
 
 import json
