@@ -159,8 +159,9 @@ def in_torch(config: Transformer, weights: dict[str, np.ndarray], tokens: np.nda
 )
 def test_a_network_answers_as_pytorch_does(base: Transformer, option: str) -> None:
     config = replace(base, **OPTIONS[option])
-    weights, tokens = drawn(config), asked(config)
-    assert_allclose(answers(config, weights, tokens), in_torch(config, weights, tokens), atol=CLOSE, rtol=CLOSE)
+    for contexts in (3, 8):  # fewer and more than there are tokens
+        weights, tokens = drawn(config), asked(config, contexts)
+        assert_allclose(answers(config, weights, tokens), in_torch(config, weights, tokens), atol=CLOSE, rtol=CLOSE)
 
 
 def test_a_compiled_network_answers_as_its_operations_do() -> None:
@@ -179,9 +180,9 @@ def test_a_perceptron_answers_as_written_out() -> None:
 @pytest.mark.parametrize("positions", ["absolute", "shortformer", "rotary", "none"])
 @pytest.mark.parametrize("attention", ["softmax", "linear"])
 def test_the_last_position_alone_answers_as_it_does_among_all(positions: str, attention: str) -> None:
-    for config in (SMALL, REAL):
+    for config, contexts in ((SMALL, 3), (SMALL, 8), (REAL, 3)):
         config = replace(config, positions=positions, attention=attention)
-        weights, tokens = drawn(config), asked(config)
+        weights, tokens = drawn(config), asked(config, contexts)
         last = answers(replace(config, last_only=True), weights, tokens)
         assert_allclose(last, answers(config, weights, tokens)[:, -1:], atol=CLOSE)
 

@@ -1,7 +1,7 @@
 """Transformers: their sizes, where they start, what they answer."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ from iclab.simulation.networks.parts import (
     rotated,
     softmax_shares,
 )
+from iclab.simulation.networks.places import Places
 
 
 @dataclass(frozen=True)
@@ -125,30 +126,35 @@ class Transformer:
     def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, position, output), at the last position alone where only that one answers."""
         contexts, length = tokens.shape[:2]
-        shape = (contexts, length)
-        table = parameters.get("positions.weight")
-        positions: Any = None if table is None else jnp.tile(table[:length], (contexts, 1))
-        if self.vocabulary:
-            state = looked_up(parameters["embed.weight"], tokens.reshape(-1))
-        else:
-            state = tokens.reshape(-1, self.features) @ parameters["read_in.weight"].T
+        every = Places(contexts, length)
+        rows, places = self._read(parameters, tokens, every)
+        table: Any = parameters.get("positions.weight")
         if self.positions == "absolute":
-            state = state + positions
+            rows = places.added(rows, table)
         for layer in range(self.layers):
             last = self.last_only and layer == self.layers - 1
-            state = self._block(parameters, f"layers.{layer}", state, positions, shape, last)
+            rows = self._block(parameters, f"layers.{layer}", rows, table, places if layer == 0 else every, last)
         if self.norm == "pre":
-            state = layer_norm(state, parameters.get("final_norm.weight"))
+            rows = layer_norm(rows, parameters.get("final_norm.weight"))
         unembedding = parameters["embed.weight" if self.tied else "unembed.weight"]
-        return (state @ unembedding.T).reshape(contexts, -1, self.outputs)
+        return (rows @ unembedding.T).reshape(contexts, -1, self.outputs)
+
+    def _read(self, parameters: Parameters, tokens: jax.Array, every: Places) -> tuple[jax.Array, Places]:
+        """Rows in front of positions and layers: of each place, or of each token where these are fewer."""
+        if not self.vocabulary:
+            return tokens.reshape(-1, self.features) @ parameters["read_in.weight"].T, every
+        if self.vocabulary >= every.contexts:
+            return looked_up(parameters["embed.weight"], tokens.reshape(-1)), every
+        return jnp.repeat(parameters["embed.weight"], every.length, axis=0), replace(every, tokens=tokens)
 
     def _block(
-        self, parameters: Parameters, name: str, state: Any, positions: Any, shape: tuple[int, int], last: bool
+        self, parameters: Parameters, name: str, rows: jax.Array, table: Any, places: Places, last: bool
     ) -> jax.Array:
+        """The residual stream behind a layer, (context · position, width)."""
         gains = [parameters.get(f"{name}.{norm}.weight") for norm in ("norm", "mlp_norm")]
-        heard = self._attended(parameters, f"{name}.attention", self._before(state, gains[0]), positions, shape, last)
-        kept = state.reshape(*shape, -1)[:, -1] if last else state
-        state = self._after(kept + heard, gains[0])
+        heard = self._attended(parameters, f"{name}.attention", self._before(rows, gains[0]), table, places, last)
+        kept, there = places.last(rows) if last else (rows, places)
+        state = self._after(there.standing(kept).reshape(heard.shape) + heard, gains[0])
         if not self.mlp:
             return state
         hidden = ACTIVATIONS[self.activation](self._before(state, gains[1]) @ parameters[f"{name}.mlp_in.weight"].T)
@@ -161,18 +167,19 @@ class Transformer:
         return layer_norm(state, gain) if self.norm == "post" else state
 
     def _attended(
-        self, parameters: Parameters, name: str, state: Any, positions: Any, shape: tuple[int, int], last: bool
+        self, parameters: Parameters, name: str, rows: jax.Array, table: Any, places: Places, last: bool
     ) -> jax.Array:
         """What attention adds to the residual stream, (context · position, width)."""
-        contexts, length = shape
-        asking = state + positions if self.positions == "shortformer" else state
-        asked = asking.reshape(contexts, length, -1)[:, -1] if last else asking
+        asking = places.added(rows, table) if self.positions == "shortformer" else rows
+        asked, asked_places = places.last(asking) if last else (asking, places)
 
-        def heads(rows: jax.Array, part: str) -> jax.Array:
-            projected = rows @ parameters[f"{name}.{part}.weight"].T
-            return projected.reshape(contexts, -1, self.heads, self.head_dim).swapaxes(1, 2)
+        def heads(rows: jax.Array, places: Places, part: str) -> jax.Array:
+            projected = places.standing(rows @ parameters[f"{name}.{part}.weight"].T)
+            return projected.reshape(*projected.shape[:2], self.heads, self.head_dim).swapaxes(1, 2)
 
-        query, key, value = heads(asked, "query"), heads(asking, "key"), heads(state, "value")
+        query = heads(asked, asked_places, "query")
+        key, value = heads(asking, places, "key"), heads(rows, places, "value")
+        length = key.shape[2]
         if self.positions == "rotary":
             query, key = rotated(query, length), rotated(key, length)
         scores = query @ key.swapaxes(2, 3) / math.sqrt(self.head_dim)
