@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from iclab.cli import main
+from iclab.store import digest, read
 
 SMALL = ["--heads", "2", "--steps", "60", "--rate", "0.5", "--sequences", "50", "100", "200", "--initial", "0.01"]
 
@@ -24,6 +25,15 @@ def test_one_command_answers_and_writes_numbers_and_figure(tmp_path: Path, capsy
     assert {verdict["verdict"] for verdict in answer["verdicts"]} <= {"holds", "does not hold", "open"}
     assert Path(answer["numbers"]).exists()
     assert Path(answer["figure"]).read_bytes().startswith(b"%PDF")
+
+
+def test_seeds_side_by_side_give_the_numbers_that_they_give_one_by_one(tmp_path: Path) -> None:
+    words = ("run", "abrupt-drop", *SMALL, "--seeds", "2", "--json")
+    for processes in ("1", "2"):
+        assert run(*words, "--out", str(tmp_path / processes), "--processes", processes) == 0
+    one_by_one, side_by_side = (read(next((tmp_path / name).glob("*.nc"))) for name in ("1", "2"))
+    assert side_by_side.attrs["seeds"].tolist() == [0, 1]
+    assert digest(side_by_side) == digest(one_by_one)
 
 
 def test_no_seeds_ask_theory_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -46,7 +56,12 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
         (["report", "--only", "stairs"], "study must be one of abrupt-drop, staircase"),
         (["run", "abrupt-drop", "--stepz", "3"], "--steps, --sequences"),
         (["run", "abrupt-drop", "--stepz", "3"], "got --stepz 3"),
-        (["report", "--fulll"], "flags must be among -h, --help, --all, --full, --only, --out, --debug; got --fulll"),
+        (["report", "--processes", "0"], "processes must be a whole number >= 1; got 0"),
+        (["run", "abrupt-drop", "--processes", "0"], "processes must be a whole number >= 1; got 0"),
+        (
+            ["report", "--fulll"],
+            "flags must be among -h, --help, --all, --full, --only, --out, --processes, --debug; got --fulll",
+        ),
         (["run", "abrupt-drop", "--steps", "many"], "--steps: invalid literal for int() with base 10: 'many'"),
         (
             ["run", "abrupt-drop", "--problem.eigenvalues", "0.5", "-1"],
@@ -129,6 +144,7 @@ for module in pkgutil.walk_packages(iclab.__path__, "iclab."):
         importlib.import_module(module.name)
 print(iclab.studies.STUDIES["abrupt-drop"].run(seeds=0)["theory/levels"].loss.size)
 from iclab.cli import main
+from iclab.store import digest, read
 print(main(["run", "abrupt-drop", "--seeds", "1", "--out", sys.argv[1]]))
 print(main("plan forecast --dimension 4 --context-length 8 --sequences 40 --runs 32".split()))
 """

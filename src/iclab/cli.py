@@ -5,8 +5,7 @@ import math
 import os
 import sys
 import warnings
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ import tyro
 from iclab import __version__
 from iclab.files import written_whole
 from iclab.inspection.flags import Inspect
+from iclab.numerics import whole_number
 from iclab.plan import Plan, plan
 from iclab.store import Store
 from iclab.studies import STUDIES
@@ -25,8 +25,9 @@ from iclab.terminal import fail, note, parsed, print_table, print_verdicts, prog
 
 if TYPE_CHECKING:
     import xarray as xr
+    from rich.progress import Progress
 
-# One thread for each process: the report runs two side by side, and small matrices gain nothing from more.
+# One thread for each process: seeds run side by side, and small matrices gain nothing from more.
 _ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -43,6 +44,7 @@ class RunOptions:
     full: bool = False  # start from the full case instead of the quick one; other flags still apply
     published: bool = False  # start from the published case where it is larger than the full one; its time is said
     out: Path = Path("results")  # folder for results and figures
+    processes: int = 1  # how many seeds run side by side, on a core each
     json: bool = False  # print the verdicts as JSON instead of a table
     debug: bool = False  # show the traceback of an error
 
@@ -55,6 +57,7 @@ class Report:
     full: bool = False  # published sizes instead of quick ones
     only: tuple[str, ...] = ()  # names of the studies to show
     out: Path = Path("report")  # folder of index.html and of the results behind it
+    processes: int = 2  # how many seeds run side by side, on a core each
     debug: bool = False  # show the traceback of an error
 
 
@@ -123,11 +126,14 @@ def _run(name: str, words: list[str]) -> int:
     )
     chosen = parsed(form, words, prog=f"iclab run {name}", description=study.question)
     case, options = chosen.case, chosen.options
+    processes = whole_number("processes", options.processes)
     store = Store(writable(options.out))
     seeds = study.usual_seeds(case) if options.seeds is None else options.seeds
     if options.published:
         note(_time_needed(study, case, len(store.missing(study, case, seeds))))
     with progress() as bar:
+        if processes > 1:
+            _side_by_side(store, {name: (case, store.missing(study, case, seeds))}, processes, bar)
         result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=name))
     from iclab import figures
 
@@ -165,26 +171,21 @@ def _time_needed(study: Study, case: Any, seeds: int) -> str:
 
 def _report(options: Report) -> int:
     from iclab import report
-    from iclab.workers import answers
 
     studies = [_study(name) for name in options.only or STUDIES]
     if not (options.all or options.only):
         studies = [study for study in studies if study.headline]
+    processes = whole_number("processes", options.processes)
     folder = writable(options.out)
     store = Store(writable(folder / "results"))
     cases = {study.name: study.full if options.full else study.quick for study in studies}
-    seeds = {study.name: study.usual_seeds(cases[study.name]) for study in studies}
-    jobs = [
-        (study.name, cases[study.name], seed)
+    missing = {
+        study.name: (case, store.missing(study, case, study.usual_seeds(case)))
         for study in studies
-        for seed in store.missing(study, cases[study.name], seeds[study.name])
-    ]
+        for case in (cases[study.name],)
+    }
     with progress() as bars:
-        totals = Counter(name for name, _, _ in jobs)
-        shown = {name: bars.add_task(name, total=total) for name, total in totals.items()}
-        for (name, case, _), answer in answers(jobs):
-            store.add(STUDIES[name], case, answer)
-            bars.advance(shown[name])
+        _side_by_side(store, missing, processes, bars)
     results = [
         (study, store.fetch(study, cases[study.name], study.usual_seeds(cases[study.name]))) for study in studies
     ]
@@ -196,6 +197,19 @@ def _report(options: Report) -> int:
     print_verdicts([(study.name, verdict) for study, result in results for verdict in study.verdicts(result)])
     print(f"page: {folder / 'index.html'}")
     return 0
+
+
+def _side_by_side(
+    store: Store, missing: Mapping[str, tuple[Any, list[int]]], processes: int, bars: "Progress"
+) -> None:
+    """Ask the missing seeds of a case of each study, and store every answer as it comes."""
+    from iclab.workers import answers
+
+    jobs = [(name, case, seed) for name, (case, seeds) in missing.items() for seed in seeds]
+    shown = {name: bars.add_task(name, total=len(seeds)) for name, (_, seeds) in missing.items() if seeds}
+    for (name, case, _), answer in answers(jobs, processes=processes):
+        store.add(STUDIES[name], case, answer)
+        bars.advance(shown[name])
 
 
 def _entry(study: Study, result: "xr.DataTree", path: Path, size: str) -> Any:
