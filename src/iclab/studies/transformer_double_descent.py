@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 LINEAR_COST, SOFTMAX_COST = 5e-10, 1.2e-8  # seconds of a core for each token, D² and step, measured at D = 8 to 20
+SIZE = (9.0, 3.8)  # inches of the figure, for each kind of network
 _PEAK = "Linear attention errs most on new tasks where it can no longer fit its data."
 
 
@@ -175,8 +176,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Errors on new tasks and on the data against τ: each kind of network beside the reduced readout."""
     shown = [name for name in ("linear", "softmax") if _has(result, name)] or ["linear"]
     exact = result["theory/readout"].to_dataset()
-    panels = figure.subplots(1, 2 * len(shown), squeeze=False)[0]
-    for name, new, data in zip(shown, panels[::2], panels[1::2], strict=True):
+    figure.set_size_inches(SIZE[0], SIZE[1] * len(shown))
+    panels = figure.subplots(len(shown), 2, squeeze=False)
+    for name, (new, data) in zip(shown, panels, strict=True):
         figures.theory_line(new, exact.tau, exact.icl.clip(max=100), label="reduced readout, D → ∞")
         figures.theory_line(data, exact.tau, exact.train.where(exact.train > 0), label="reduced readout, D → ∞")
         if _has(result, name):
@@ -222,5 +224,5 @@ STUDY = Study(
     figure=figure,
     claims=(WhereKnown(PeaksWhereFitEnds("simulation/linear", _PEAK), "simulation/linear", _PEAK),),
     seeds=3,
-    size=(9.0, 3.8),
+    size=SIZE,
 )
