@@ -1,5 +1,7 @@
 """Orders, rests and drops: what verdicts are made of."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -36,6 +38,11 @@ def test_too_few_sizes_or_gaps_without_size_have_no_order(gaps: list[float]) -> 
 def test_a_verdict_holds_from_its_yardstick_on(value: float, word: str) -> None:
     assert verdict_of(value).word == word
     assert verdict_of(value).holds == (word == "holds")
+
+
+def test_a_number_is_shown_with_its_error_if_it_has_one() -> None:
+    assert verdict_of(0.84).number == "0.840"
+    assert replace(verdict_of(0.84), error=0.1).number == "0.840 ± 0.10"
 
 
 def test_rests_are_the_plateaus_and_drops_the_passing_of_their_middles() -> None:

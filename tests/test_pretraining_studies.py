@@ -172,6 +172,10 @@ def test_the_order_of_means_is_that_of_their_common_gap_and_its_error_that_of_th
     assert verdict.holds
     assert not claim.verdict(means_result(np.full((4, 3, 2), 0.3) + scatter)).holds
     assert claim.verdict(means_result(bias + scatter[:2])).word == "open"
+    # without one of the seeds the mean moves by a third of its scatter; the order is the slope of three logarithms
+    gaps = [np.array([0.4, 0.2, 0.1]) - one / 3 for one in (0.05, -0.05, 0.02, -0.02)]
+    orders = [np.polyfit(-np.log([10, 20, 40]), np.log(gap), 1)[0] for gap in gaps]
+    assert_allclose(verdict.error, np.sqrt(3 * np.var(orders)), rtol=1e-12)
 
 
 def test_means_are_close_within_a_distance_and_three_standard_errors() -> None:

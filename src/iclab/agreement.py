@@ -32,11 +32,18 @@ class Verdict:
     evidence: tuple[tuple[str, str], ...]
     """Further numbers, as label and text."""
     at_most: bool = False
+    error: float = 0.0
+    """Standard error of the value where one is known; it is shown and decides nothing."""
 
     @property
     def holds(self) -> bool:
         """Whether the number reaches its yardstick, or stays below it."""
         return bool(self.value <= self.yardstick if self.at_most else self.value >= self.yardstick)
+
+    @property
+    def number(self) -> str:
+        """The value as text, with its error if it has one."""
+        return f"{self.value:#.3g}" + (f" ± {self.error:#.2g}" if self.error > 0 else "")
 
     @property
     def bound(self) -> str:

@@ -258,7 +258,8 @@ def _summary(study: Study, result: "xr.DataTree", path: Path | None, figure: Pat
             "claim": verdict.claim,
             "meaning": verdict.meaning,
             "measure": verdict.measure,
-            "value": verdict.value if math.isfinite(verdict.value) else None,
+            "value": _number(verdict.value),
+            "error": _number(verdict.error),
             "yardstick": verdict.bound,
             "verdict": verdict.word,
             "evidence": dict(verdict.evidence),
@@ -274,6 +275,10 @@ def _summary(study: Study, result: "xr.DataTree", path: Path | None, figure: Pat
         "numbers": str(path) if path else None,
         "figure": str(figure),
     }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _inspect(asked: Inspect) -> int:

@@ -35,13 +35,13 @@ class LimitOfMeans:
     variables: tuple[str, ...] = ("icl", "idg")
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """Order in 1/size of the gap; open with fewer than three seeds."""
+        """Order in 1/size of the gap, with its standard error; open with fewer than three seeds."""
         sizes, ratio = _ratios(result, self.theory, self.simulation, self.variables, self.along)
         seeds = len(ratio)
         gaps, order = _gaps(ratio), fitted_order(1 / sizes, _gaps(ratio))
         words = self.along.replace("_", " ")
         if seeds < 3:
-            return self._verdict(words, float("nan"), [("seeds", str(seeds))])
+            return self._verdict(words, float("nan"), 0.0, [("seeds", str(seeds))])
         without = [_gaps(np.delete(ratio, seed, axis=0)) for seed in range(seeds)]
         errors = _jackknife(without)
         spread = float(_jackknife([np.array(fitted_order(1 / sizes, gap)) for gap in without]))
@@ -49,9 +49,9 @@ class LimitOfMeans:
             (f"{words} {size:g}", f"gap {100 * gap:.2f} ± {100 * error:.2f} %")
             for size, gap, error in zip(sizes, gaps, errors, strict=True)
         ]
-        return self._verdict(words, order, [*evidence, ("standard error of the order", f"{spread:.2f}")])
+        return self._verdict(words, order, spread, evidence)
 
-    def _verdict(self, words: str, order: float, evidence: Sequence[tuple[str, str]]) -> Verdict:
+    def _verdict(self, words: str, order: float, error: float, evidence: Sequence[tuple[str, str]]) -> Verdict:
         return Verdict(
             claim=f"limit in {words}",
             meaning=self.meaning,
@@ -59,6 +59,7 @@ class LimitOfMeans:
             value=order,
             yardstick=self.order - SLACK,
             evidence=tuple(evidence),
+            error=error,
         )
 
 

@@ -118,7 +118,7 @@ def print_verdicts(verdicts: Sequence[tuple[str, Verdict]]) -> None:
                 name,
                 verdict.claim,
                 verdict.measure,
-                f"{verdict.value:#.3g}",
+                verdict.number,
                 verdict.bound,
                 verdict.word,
             )
