@@ -112,13 +112,17 @@ def float64(x: Shaped[Array, "*n"]) -> Float[Array, "*n"]:
     return array
 
 
+class NotFinite(ValueError):
+    """Raised for entries that are NaN or infinite."""
+
+
 def require_finite(array: Shaped[Array, "*n"]) -> None:
-    """Raise ValueError with the number and the first place of entries that are not finite, if there are any."""
+    """Raise NotFinite, with the number and the first place of such entries, if there are any."""
     finite = np.isfinite(array)
     if not finite.all():
         first = tuple(int(i) for i in np.argwhere(~finite)[0])
         count = int(np.sum(~finite))
-        raise ValueError(
+        raise NotFinite(
             f"x must be finite; got {count} NaN or infinite entries of {array.size}, the first at {first}. "
             "Leave this matrix out and look for what broke it."
         )

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from iclab.spectra.balance import Balance
 from iclab.spectra.circuits import averaged_query_key, head_spectra, output_value, query_key
 from iclab.spectra.dynamics import Status
-from iclab.spectra.factors import Array, Product
+from iclab.spectra.factors import Array, NotFinite, Product
 from iclab.spectra.layouts import Matrix
 from iclab.spectra.ranks import rank_measures, stable_rank
 from iclab.spectra.rounding import numerical_rank
@@ -136,9 +136,8 @@ def ranked(readings: Iterable[Reading], wanted: Wanted) -> list[Reading]:
 
 def failed(key: Key, role: str, error: Exception, shape: tuple[int, ...]) -> Reading:
     """The reading of a matrix that has none, with the reason."""
-    text = str(error)
-    status: Status = "nonfinite" if "finite" in text else "skipped"
-    return Reading(key, role, shape, status=status, reason=text)
+    status: Status = "nonfinite" if isinstance(error, NotFinite) else "skipped"
+    return Reading(key, role, shape, status=status, reason=str(error))
 
 
 def _together(weights: AttentionWeights, wanted: Wanted) -> dict[tuple[int, str], tuple[Spectrum, int | None]]:
