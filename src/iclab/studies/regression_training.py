@@ -10,8 +10,10 @@ below it on new tasks, and what a network loses more is its squared distance fro
 estimators at finite D, docs/derivations/estimators. *Simulated*, six seeds of the quick case: after 8 examples the
 loss ends at 1.4 to 1.6 times that of ridge. In the three that are shown the squared distance is then .08 to .10 from
 ridge, .07 to .08 from four steps of descent, .11 to .15 from least squares and .18 to .23 from one step; at every
-step before, four steps of descent are nearest or within .006 of it. *Not reproduced*: a network that reaches the
-Bayes error.
+step before, four steps of descent are nearest or within .006 of it. In the full case, wider, deeper and trained 2.5
+times as long, three runs end at 1.10 to 1.16 times the loss of ridge; up to step 800 four steps of descent are
+nearest, from step 3000 on ridge is, at the end .014 to .024 away, least squares .03 to .05, descent .09 or .10. *Not
+reproduced*: a network that reaches the Bayes error.
 """
 
 import json
