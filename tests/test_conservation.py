@@ -1,6 +1,7 @@
 """What gradient flow leaves unchanged."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from numpy.testing import assert_allclose
 from iclab import MergedAttention, Regression, SeparateAttention
 from iclab.attention import random_merged, random_separate
 from iclab.theory.dynamics import conserved, merged_flow, separate_flow
+from iclab.theory.mixture import interaction
 from iclab.theory.population import moments, moments_from
 
 LAW = moments(Regression(context_length=31))
@@ -103,3 +105,9 @@ def test_time_constants_weigh_the_balance() -> None:
     kept = conserved(scaled)
     assert np.max(np.abs(conserved(flow) - conserved(flow)[0])) > 1e-3
     assert_allclose(kept - kept[0], 0, atol=1e-7)
+
+
+@pytest.mark.parametrize("reading", [conserved, interaction])
+def test_what_is_no_layer_is_refused(reading: Callable) -> None:
+    with pytest.raises(ValueError, match="weights must be a MergedAttention or SeparateAttention; got ndarray"):
+        reading(np.ones(3))

@@ -2,8 +2,9 @@
 
 import math
 import operator
-from collections.abc import Callable, Collection, Iterable
-from typing import Any, SupportsIndex
+from collections.abc import Callable, Collection, Iterable, Sequence
+from types import UnionType
+from typing import Any, SupportsIndex, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -122,10 +123,12 @@ def divides(name: str, parts: int, of: str, whole: int) -> None:
     require(whole % parts == 0, f"{name} must divide the {of}; got {parts} {name} and {of} {whole}.")
 
 
-def instance(name: str, value: Any, kind: type) -> None:
-    """Raise ValueError, with the name and the class, unless the value is of the class."""
+def instance(name: str, value: Any, kind: type | UnionType) -> None:
+    """Raise ValueError, with the name and the classes, unless the value is of a class, or of one of several."""
     if not isinstance(value, kind):
-        raise ValueError(f"{name} must be a {kind.__name__}; got {type(value).__name__}.")
+        classes: Sequence[type] = get_args(kind) if isinstance(kind, UnionType) else [kind]
+        names = " or ".join(one.__name__ for one in classes)
+        raise ValueError(f"{name} must be a {names}; got {type(value).__name__}.")
 
 
 def positive(name: str, value: Any) -> float:

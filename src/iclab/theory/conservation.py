@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention
-from iclab.numerics import numbers
+from iclab.numerics import instance, numbers
 
 Array = np.ndarray
 
@@ -17,8 +17,11 @@ def conserved(weights: Layer) -> Float[Array, "*batch quantity"]:
     axes (time, seed) stay. Gradient descent lets them drift at first order in its rate, one step at second; weight
     decay γ lets them fall as exp(−2γt). Units: those of the weights, squared.
 
+    Raises ValueError for what is no layer.
+
     Source: zhang2025training, section 4.2; merged and rank R derived in docs/derivations/dynamics.
     """
+    instance("weights", weights, Layer)
     value = numbers("value", weights.value)
     value = value[..., None] if weights.restricted else value
     if isinstance(weights, MergedAttention):

@@ -76,8 +76,11 @@ def interaction(weights: Layer) -> Float[Array, "*batch D+1 D+1 D"]:
     B is the key-query matrix of a merged head and Σ_r k qᵀ of a separate one. A restricted layer has Γ in
     T[D, :D] and zeros elsewhere.
 
+    Raises ValueError for what is no layer.
+
     Source: zhang2025training, eqs. 1 and 3.
     """
+    instance("weights", weights, Layer)
     parts = vars(weights.unrestricted() if weights.restricted else weights).values()
     return np.einsum("...ha,...hbc->...abc" if len(parts) == 2 else "...ha,...hrb,...hrc->...abc", *parts)
 
