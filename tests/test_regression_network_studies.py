@@ -13,7 +13,7 @@ from iclab.agreement import Verdict
 from iclab.claims import Bounded
 from iclab.cli import main
 from iclab.contract import check_study
-from iclab.network_claims import CrossesBetween, PeaksWhereFitEnds, WhereKnown
+from iclab.network_claims import CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, WhereKnown
 from iclab.simulation.keys import key_of
 from iclab.simulation.networks import apply, initial
 from iclab.simulation.networks.linear import LinearAttention
@@ -70,20 +70,28 @@ def test_small_sets_are_the_beginnings_of_large_ones() -> None:
         FirstSequences(law, 10, 9)
 
 
-def peaks(icl: list[float], train: list[float]) -> Verdict:
+def runs(icl: list[float], train: list[float]) -> xr.DataTree:
     group = {
         name: (("seed", "dimension", "tau"), np.array([[values]]))
         for name, values in (("icl", icl), ("train", train))
     }
     coordinates = {"seed": [0], "dimension": [8], "tau": [0.5, 1.0, 2.0]}
-    tree = xr.DataTree.from_dict({"/simulation/linear": xr.Dataset(group, coordinates)})
-    return PeaksWhereFitEnds("simulation/linear", "It peaks.").verdict(tree)
+    return xr.DataTree.from_dict({"/simulation/linear": xr.Dataset(group, coordinates)})
 
 
 def test_a_peak_is_judged_by_its_distance_from_the_end_of_fitting() -> None:
-    assert peaks([1, 3, 2], [0, 0.01, 0.2]).word == "holds"
-    assert peaks([3, 1, 2], [0, 0.0005, 0.2]).value == 2
-    assert peaks([3, 1, 2], [0, 0, 0]).word == "open"
+    claim = PeaksWhereFitEnds("simulation/linear", "It peaks.")
+    assert claim.verdict(runs([1, 3, 2], [0, 0.01, 0.2])).word == "holds"
+    assert claim.verdict(runs([3, 1, 2], [0, 0.0005, 0.2])).value == 2
+    assert claim.verdict(runs([3, 1, 2], [0, 0, 0])).word == "open"
+
+
+@pytest.mark.parametrize(("icl", "value"), [([1, 3, 2], 1.5), ([2, 2.2, 1], 1.1), ([1, 2, 3], 1.0), ([3, 2, 1], 1.0)])
+def test_a_rise_and_fall_is_judged_by_its_height_over_both_ends(icl: list[float], value: float) -> None:
+    verdict = RisesAndFalls("simulation/linear", "It rises and falls.", 1.2).verdict(runs(icl, [0, 0, 0]))
+    assert_allclose(verdict.value, value)
+    assert verdict.holds == (value >= 1.2)
+    assert verdict.evidence[0] == ("D = 8, τ = 0.5", f"error {icl[0]}")
 
 
 def test_curves_that_do_not_cross_in_every_seed_are_found() -> None:

@@ -48,6 +48,35 @@ class PeaksWhereFitEnds:
 
 
 @dataclass(frozen=True)
+class RisesAndFalls:
+    """The error on new tasks is larger inside a grid of sizes than at either end of it, by a stated factor.
+
+    Errors are the middle ones of the seeds. Where a result holds several networks the flattest one decides.
+    """
+
+    runs: str  # path of a group with `icl` over τ, "simulation/group"
+    meaning: str
+    factor: float
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The largest error over the larger one of the two ends."""
+        middle = result[self.runs].to_dataset().icl.median("seed")
+        ends = middle.isel(tau=[0, -1]).max("tau")
+        return Verdict(
+            claim="rises and falls",
+            meaning=self.meaning,
+            measure="largest error over the larger one at the ends of the grid of τ",
+            value=float((middle.max("tau") / ends).min()),
+            yardstick=self.factor,
+            evidence=tuple(
+                (f"D = {one.dimension.item()}, τ = {tau:g}", f"error {error:.3g}")
+                for one in middle.transpose("dimension", "tau")
+                for tau, error in zip(one.tau.values, one.values, strict=True)
+            ),
+        )
+
+
+@dataclass(frozen=True)
 class CrossesBetween:
     """A curve over sizes passes below another one between two sizes, in every seed."""
 
