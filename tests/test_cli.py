@@ -3,11 +3,14 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from iclab.agreement import Verdict
 from iclab.cli import main
+from iclab.terminal import print_verdicts
 
 SMALL = ["--heads", "2", "--steps", "60", "--rate", "0.5", "--sequences", "50", "100", "200", "--initial", "0.01"]
 
@@ -24,6 +27,23 @@ def test_one_command_answers_and_writes_numbers_and_figure(tmp_path: Path, capsy
     assert {verdict["verdict"] for verdict in answer["verdicts"]} <= {"holds", "does not hold", "open"}
     assert Path(answer["numbers"]).exists()
     assert Path(answer["figure"]).read_bytes().startswith(b"%PDF")
+
+
+def test_verdicts_are_shown_as_sentences_below_the_whole_name_of_their_study(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "transformer-double-descent"
+    judged = Verdict("stays within a bound", "It is small.", "largest of 3 values", 150.0, 300.0, (), at_most=True)
+    print_verdicts(name, [judged, replace(judged, meaning="It is known.", value=float("nan"))])
+    first, _, *rows = capsys.readouterr().out.splitlines()
+    assert first == name
+    assert [row.split() for row in rows] == [
+        ["It", "is", "small.", "largest", "of", "3", "values", "150", "≤", "300", "holds"],
+        ["It", "is", "known.", "largest", "of", "3", "values", "–", "≤", "300", "open"],
+    ]
+    print_verdicts(name, [])
+    assert capsys.readouterr().out == ""
 
 
 def test_no_seeds_ask_theory_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -39,14 +39,23 @@ class Verdict:
         return bool(self.value <= self.yardstick if self.at_most else self.value >= self.yardstick)
 
     @property
+    def number(self) -> str:
+        """The value as text; a dash where the case does not allow one."""
+        return "–" if np.isnan(self.value) else _three_digits(self.value)
+
+    @property
     def bound(self) -> str:
         """The yardstick as text."""
-        return f"{'≤' if self.at_most else '≥'} {self.yardstick:#.3g}"
+        return f"{'≤' if self.at_most else '≥'} {_three_digits(self.yardstick)}"
 
     @property
     def word(self) -> str:
         """The verdict in a word; "open" where the case does not allow one."""
         return "open" if np.isnan(self.value) else "holds" if self.holds else "does not hold"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:#.3g}".rstrip(".")
 
 
 class Claim(Protocol):

@@ -138,8 +138,7 @@ def _run(name: str, words: list[str]) -> int:
     if options.json:
         print(json.dumps(_summary(study, result, numbers, figure), allow_nan=False))
         return 0
-    verdicts = study.verdicts(result)
-    print_verdicts([(study.name, verdict) for verdict in verdicts])
+    print_verdicts(study.name, study.verdicts(result))
     print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
     print(f"figure:  {figure}")
     return 0
@@ -193,7 +192,8 @@ def _report(options: Report) -> int:
     page = report.page(entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), version=__version__)
     with written_whole(folder / "index.html") as file:
         file.write_text(page, encoding="utf-8")
-    print_verdicts([(study.name, verdict) for study, result in results for verdict in study.verdicts(result)])
+    for study, result in results:
+        print_verdicts(study.name, study.verdicts(result))
     print(f"page: {folder / 'index.html'}")
     return 0
 

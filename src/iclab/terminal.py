@@ -109,22 +109,14 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def print_verdicts(verdicts: Sequence[tuple[str, Verdict]]) -> None:
-    """A table of verdicts, each beside the name of its study."""
-    print_table(
-        ("study", "claim", "what is measured", "number", "yardstick", "verdict"),
-        [
-            (
-                name,
-                verdict.claim,
-                verdict.measure,
-                f"{verdict.value:#.3g}",
-                verdict.bound,
-                verdict.word,
-            )
-            for name, verdict in verdicts
-        ],
-    )
+def print_verdicts(study: str, verdicts: Sequence[Verdict]) -> None:
+    """The name of a study and a table of its verdicts, each claim as a sentence; nothing where nothing is claimed."""
+    if verdicts:
+        print(study)
+        print_table(
+            ("claim", "what is measured", "number", "yardstick", "verdict"),
+            [(one.meaning, one.measure, one.number, one.bound, one.word) for one in verdicts],
+        )
 
 
 def _flags(form: Any) -> list[str]:
