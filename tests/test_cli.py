@@ -10,6 +10,7 @@ import pytest
 
 from iclab.agreement import Verdict
 from iclab.cli import main
+from iclab.studies import STUDIES
 from iclab.terminal import print_verdicts
 
 SMALL = ["--heads", "2", "--steps", "60", "--rate", "0.5", "--sequences", "50", "100", "200", "--initial", "0.01"]
@@ -44,6 +45,15 @@ def test_verdicts_are_shown_as_sentences_below_the_whole_name_of_their_study(
     ]
     print_verdicts(name, [])
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_help_shows_each_paragraph_of_a_study_whole(name: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        run("run", name, "--help")
+    shown = capsys.readouterr().out.splitlines()
+    for paragraph in STUDIES[name].question.strip().split("\n\n"):
+        assert " ".join(paragraph.split()) in shown
 
 
 def test_no_seeds_ask_theory_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -149,6 +159,7 @@ for module in pkgutil.walk_packages(iclab.__path__, "iclab."):
         importlib.import_module(module.name)
 print(iclab.studies.STUDIES["abrupt-drop"].run(seeds=0)["theory/levels"].loss.size)
 from iclab.cli import main
+from iclab.studies import STUDIES
 print(main(["run", "abrupt-drop", "--seeds", "1", "--out", sys.argv[1]]))
 print(main("plan forecast --dimension 4 --context-length 8 --sequences 40 --runs 32".split()))
 """

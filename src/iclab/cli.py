@@ -52,7 +52,7 @@ class Report:
     """Run studies and write one self-contained page with figures, verdicts and downloads."""
 
     all: bool = False  # every study, not the headline ones alone
-    full: bool = False  # published sizes instead of quick ones
+    full: bool = False  # the full case of each study instead of the quick one
     only: tuple[str, ...] = ()  # names of the studies to show
     out: Path = Path("report")  # folder of index.html and of the results behind it
     debug: bool = False  # show the traceback of an error
@@ -121,7 +121,9 @@ def _run(name: str, words: list[str]) -> int:
             ("options", Annotated[RunOptions, tyro.conf.arg(name="")], field(default=RunOptions())),
         ],
     )
-    chosen = parsed(form, words, prog=f"iclab run {name}", description=study.question)
+    # A paragraph on one line: tyro takes a line that begins with a number or a star for an item of a list.
+    about = "\n\n".join(" ".join(part.split()) for part in study.question.split("\n\n"))
+    chosen = parsed(form, words, prog=f"iclab run {name}", description=about)
     case, options = chosen.case, chosen.options
     store = Store(writable(options.out))
     seeds = study.usual_seeds(case) if options.seeds is None else options.seeds

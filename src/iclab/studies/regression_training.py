@@ -46,7 +46,7 @@ BASELINES = ("ridge", "least_squares", "one_step", "descent")
 class Case:
     """A causal transformer on contexts of one class of functions. Raises ValueError for impossible numbers."""
 
-    functions: str = "linear"  # or sparse: linear of few entries; or two-layer: random ReLU networks
+    functions: str = "linear"  # linear; sparse: linear of few entries; or two-layer: random ReLU networks
     nonzero: int = 2  # entries of a sparse task that are not 0
     hidden: int = 20  # neurons of a two-layer task
     tasks: int | None = None  # K, tasks of the pool; None: a fresh one for every context
