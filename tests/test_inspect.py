@@ -290,6 +290,16 @@ def test_markup_in_a_name_is_shown_as_it_is(capsys: pytest.CaptureFixture) -> No
     assert capsys.readouterr().out.split() == ["name", "a[/b]c", "[red]x[/red]", ":smile:"]
 
 
+def test_a_table_loses_no_letter_where_a_terminal_is_narrow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    from iclab.terminal import print_table
+
+    monkeypatch.setenv("COLUMNS", "20")
+    print_table(("name", "measure"), [["layer", "marginal_effective_rank"]])
+    assert "".join(capsys.readouterr().out.split()) == "namemeasurelayermarginal_effective_rank"
+
+
 def test_bfloat16_is_inspected_with_torch_and_jax_blocked(tmp_path: Path) -> None:
     import ml_dtypes
 

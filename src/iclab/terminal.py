@@ -98,12 +98,14 @@ def progress() -> Any:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A plain table, wrapped to the terminal. Cells are shown as they are: no markup is read in them."""
+    """A plain table, wrapped to the terminal, with no letter lost. Cells are shown as they are: no markup is read."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*header, box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for title in header:
+        table.add_column(title, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)

@@ -108,5 +108,5 @@ def _list(title: str, lines: Iterable[Sequence[str]], header: Sequence[str]) -> 
         return
     print_table(header, [[terminal(cell) for cell in line] for line in every[:_SHOWN]])
     if len(every) > _SHOWN:
-        print(f"… and {len(every) - _SHOWN} more lines of {title}: see the files")
+        print(f"… and {len(every) - _SHOWN} more of {title}: see the files")
     print()
