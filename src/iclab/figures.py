@@ -47,7 +47,23 @@ def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> 
     with rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
+        for axes in figure.axes:
+            _plain_numbers(axes)
     return figure
+
+
+def _plain_numbers(axes: "Axes") -> None:
+    """Numbers as 0.2 and not as 2 × 10⁻¹ on log scales below two decades, which name others than powers of ten."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Plain(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return f"{x:g}" if super().__call__(x, pos) else ""
+
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        if isinstance(axis.get_major_formatter(), LogFormatterSciNotation) and high < 100 * low:
+            axis.set_major_formatter(Plain())
+            axis.set_minor_formatter(Plain())
 
 
 def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
