@@ -127,8 +127,8 @@ def _run(name: str, words: list[str]) -> int:
     case, options = chosen.case, chosen.options
     store = Store(writable(options.out))
     seeds = study.usual_seeds(case) if options.seeds is None else options.seeds
-    if options.published:
-        note(_time_needed(study, case, len(store.missing(study, case, seeds))))
+    if options.published and (missing := store.missing(study, case, seeds)):
+        note(_time_needed(study, case, len(missing)))
     with progress() as bar:
         result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=name))
     from iclab import figures
