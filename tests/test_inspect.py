@@ -162,6 +162,10 @@ def test_a_change_beside_one_of_behavior_coincides_with_it(tmp_path: Path, capsy
     assert "coincides with" in said
     assert "skill at 15" in said
     assert "explain" not in said
+    assert inspect(*words[:-2], "--measures", "stable_rank") == 0
+    alone = capsys.readouterr().out
+    assert "from step" in alone
+    assert "coincides with" not in alone, "there is no behavior"
 
 
 def test_two_runs_on_different_clocks_are_not_compared_unless_forced(
