@@ -8,11 +8,13 @@ from matplotlib.figure import Figure
 from iclab import figures
 
 
-def named(low: float, high: float) -> list[str]:
+def named(low: float, high: float, base: int = 10) -> list[str]:
     """Numbers at the ticks of a log scale between two values."""
 
     def draw(figure: Figure) -> None:
-        figure.subplots().set(yscale="log", ylim=(low, high))
+        axes: Axes = figure.subplots()
+        axes.set_yscale("log", base=base)
+        axes.set_ylim(low, high)
 
     figure = figures.sketched(draw, size=(4.0, 3.0))
     figure.draw_without_rendering()
@@ -25,8 +27,13 @@ def test_short_log_scales_name_plain_numbers() -> None:
     assert not any("mathdefault" in text for text in named(0.15, 1.2))
 
 
-def test_long_log_scales_name_powers_of_ten() -> None:
-    assert all("mathdefault{10^" in text for text in named(1e-4, 1e4))
+def test_short_scales_of_another_base_name_its_powers() -> None:
+    assert {"8", "16", "32", "64", "128"} <= set(named(7, 140, base=2))
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e-4, 1e4), (1e-6, 5e-5), (2e6, 9e7)])
+def test_long_log_scales_and_far_ones_name_powers_of_ten(low: float, high: float) -> None:
+    assert all("10^" in text for text in named(low, high))
 
 
 @pytest.mark.parametrize("numbers", [[200, 800], [0.3]])

@@ -53,7 +53,7 @@ def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> 
 
 
 def _plain_numbers(axes: "Axes") -> None:
-    """Numbers as 0.2 and not as 2 × 10⁻¹ on log scales below two decades, which name others than powers of ten."""
+    """Numbers as 0.2 and not as 2 × 10⁻¹ on log scales below two decades, which name more than powers."""
     from matplotlib.ticker import LogFormatterSciNotation
 
     class Plain(LogFormatterSciNotation):
@@ -61,9 +61,11 @@ def _plain_numbers(axes: "Axes") -> None:
             return f"{x:g}" if super().__call__(x, pos) else ""
 
     for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        if isinstance(axis.get_major_formatter(), LogFormatterSciNotation) and high < 100 * low:
-            axis.set_major_formatter(Plain())
-            axis.set_minor_formatter(Plain())
+        short = 1e-3 < low < high < min(100 * low, 1e5)
+        if short and isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
+            base = axis.get_transform().base  # type: ignore[attr-defined]  # of log scales, which have this formatter
+            axis.set_major_formatter(Plain(base))
+            axis.set_minor_formatter(Plain(base))
 
 
 def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
