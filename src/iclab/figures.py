@@ -149,9 +149,13 @@ def eigenvalues(result: "xr.DataTree") -> list[float]:
 
 
 def legend_below(figure: "Figure", axes: "Axes") -> None:
-    """The legend of one panel below all of them, where it covers no curve."""
+    """The legend of one panel below all of them, where it covers no curve, in as many columns as fit."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4))
+    for columns in range(min(len(labels), 4), 0, -1):
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:
