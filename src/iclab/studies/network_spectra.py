@@ -184,4 +184,4 @@ def _log_steps(axes: "Axes", first: int, last: int) -> None:
     axes.set_xscale("symlog", linthresh=first, linscale=0.5)
     axes.set_xticks([0, *(10**power for power in powers)])
     axes.minorticks_off()
-    axes.set_xlabel(f"steps of training (log from {first} on)")
+    axes.set_xlabel(f"steps (log from {first} on)")
