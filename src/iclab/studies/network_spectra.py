@@ -163,13 +163,14 @@ def panels(
     shown = runs if "simulation" in result.children else ()
     for row, matrix in enumerate(names):
         for place, (name, title) in zip(axes[row, 1:], PANELS, strict=True):
-            band = place.axhspan(*level[name].values[row], color="#cccccc", lw=0, zorder=0)
+            place.axhspan(*level[name].values[row], color="#cccccc", lw=0, zorder=0)
             place.set(title=f"{matrix}\n{title}")
             for group, color, _ in shown:
                 found = result[f"simulation/{group}"].to_dataset()
                 along = found.later if name == "overlap" else found.step
                 figures.seed_lines(place, along, found[name].values[:, row], color=color)
-    figure.legend([band], ["random matrices of the same shape, mean ± one spread"], loc="outside lower right")
+    band = axes[0, 1].patches[:1]
+    figure.legend(band, ["random matrices of the same shape, mean ± one spread"], loc="outside lower right")
     steps = [int(result[f"simulation/{group}"].to_dataset().later[end]) for group, *_ in shown for end in (0, -1)]
     for place in axes[-1]:
         place.set_xlabel("steps of training")
