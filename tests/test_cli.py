@@ -3,12 +3,16 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from iclab.agreement import Verdict
 from iclab.cli import main
 from iclab.store import digest, read
+from iclab.studies import STUDIES
+from iclab.terminal import print_verdicts
 
 SMALL = ["--heads", "2", "--steps", "60", "--rate", "0.5", "--sequences", "50", "100", "200", "--initial", "0.01"]
 
@@ -34,6 +38,32 @@ def test_seeds_side_by_side_give_the_numbers_that_they_give_one_by_one(tmp_path:
     one_by_one, side_by_side = (read(next((tmp_path / name).glob("*.nc"))) for name in ("1", "2"))
     assert side_by_side.attrs["seeds"].tolist() == [0, 1]
     assert digest(side_by_side) == digest(one_by_one)
+
+
+def test_verdicts_are_shown_as_sentences_below_the_whole_name_of_their_study(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "transformer-double-descent"
+    judged = Verdict("stays within a bound", "It is small.", "largest of 3 values", 150.0, 300.0, (), at_most=True)
+    print_verdicts(name, [judged, replace(judged, meaning="It is known.", value=float("nan"))])
+    first, _, *rows = capsys.readouterr().out.splitlines()
+    assert first == name
+    assert [row.split() for row in rows] == [
+        ["It", "is", "small.", "largest", "of", "3", "values", "150", "≤", "300", "holds"],
+        ["It", "is", "known.", "largest", "of", "3", "values", "–", "≤", "300", "open"],
+    ]
+    print_verdicts(name, [])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_help_shows_each_paragraph_of_a_study_whole(name: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        run("run", name, "--help")
+    shown = capsys.readouterr().out.splitlines()
+    for paragraph in STUDIES[name].question.strip().split("\n\n"):
+        assert " ".join(paragraph.split()) in shown
 
 
 def test_no_seeds_ask_theory_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -144,7 +174,6 @@ for module in pkgutil.walk_packages(iclab.__path__, "iclab."):
         importlib.import_module(module.name)
 print(iclab.studies.STUDIES["abrupt-drop"].run(seeds=0)["theory/levels"].loss.size)
 from iclab.cli import main
-from iclab.store import digest, read
 print(main(["run", "abrupt-drop", "--seeds", "1", "--out", sys.argv[1]]))
 print(main("plan forecast --dimension 4 --context-length 8 --sequences 40 --runs 32".split()))
 """

@@ -62,6 +62,13 @@ def test_every_study_keeps_the_contract(name: str) -> None:
     check_study(STUDIES[name])
 
 
+def test_the_readme_names_every_study_and_asks_its_question() -> None:
+    page = (ROOT / "README.md").read_text()
+    assert set(STUDIES) <= set(re.findall(r"`([a-z-]+)`", page))
+    asked = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", page, flags=re.MULTILINE))
+    assert asked == {name: STUDIES[name].title for name in asked}
+
+
 def test_imports_follow_the_arrows() -> None:
     command = Path(sys.executable).with_name("lint-imports")
     checked = subprocess.run([command, "--no-cache"], cwd=ROOT, capture_output=True, text=True)

@@ -162,6 +162,10 @@ def test_a_change_beside_one_of_behavior_coincides_with_it(tmp_path: Path, capsy
     assert "coincides with" in said
     assert "skill at 15" in said
     assert "explain" not in said
+    assert inspect(*words[:-2], "--measures", "stable_rank") == 0
+    alone = capsys.readouterr().out
+    assert "from step" in alone
+    assert "coincides with" not in alone, "there is no behavior"
 
 
 def test_two_runs_on_different_clocks_are_not_compared_unless_forced(
@@ -288,6 +292,16 @@ def test_markup_in_a_name_is_shown_as_it_is(capsys: pytest.CaptureFixture) -> No
 
     print_table(("name",), [["a[/b]c"], ["[red]x[/red]"], [":smile:"]])
     assert capsys.readouterr().out.split() == ["name", "a[/b]c", "[red]x[/red]", ":smile:"]
+
+
+def test_a_table_loses_no_letter_where_a_terminal_is_narrow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    from iclab.terminal import print_table
+
+    monkeypatch.setenv("COLUMNS", "20")
+    print_table(("name", "measure"), [["layer", "marginal_effective_rank"]])
+    assert "".join(capsys.readouterr().out.split()) == "namemeasurelayermarginal_effective_rank"
 
 
 def test_bfloat16_is_inspected_with_torch_and_jax_blocked(tmp_path: Path) -> None:

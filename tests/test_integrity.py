@@ -115,6 +115,7 @@ def test_steps_that_come_twice_or_go_back_break_the_series() -> None:
         ((0, 1, 2, 4, 8, 16, 32), []),
         ((3, 17, 401), []),
         ((5,), []),
+        ((0, 1, 2, 3, 4, 6, 7, 10, 13, 18, 24, 32, 42, 56, 75, 100), []),  # eight for each power of ten
         ((), []),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.contract import check_study
+from iclab.figures import drawn
 from iclab.simulation import networks
 from iclab.simulation.keys import key_of
 from iclab.simulation.networks import optimizers, runs
@@ -69,6 +70,18 @@ def test_levels_of_wide_matrices_are_known_by_hand() -> None:
 def test_norms_are_taken_over_their_own_largest() -> None:
     first, second = ([scale * np.eye(3) for scale in scales] for scales in ((1.0, 4.0, 2.0), (5.0, 1.0, 10.0)))
     assert_allclose(network_spectra.least_norms([first, second]), [0.25, 0.1, 0.5])
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_figures_show_the_start_of_training_and_say_what_grey_is(name: str) -> None:
+    study = STUDIES[name]
+    figure = drawn(study, study.run(replace(study.quick, **TINY[name]), seeds=1))
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        assert axes.get_xlim()[0] < 0
+    assert "random matrices" in figure.legends[0].get_texts()[0].get_text()
+    labelled = any(one.get_visible() for one in figure.axes[0].get_xticklabels())
+    assert labelled == (name == "icl-emergence")  # no axis is below it there
 
 
 def test_accuracy_counts_positions_by_their_weight() -> None:

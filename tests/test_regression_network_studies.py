@@ -127,6 +127,8 @@ def test_published_cases_are_started_by_their_own_flag(tmp_path: Path, capsys: p
     words = ["run", "transformer-double-descent", "--published", *tiny, "--out", str(tmp_path)]
     assert main(words) == 0
     assert "transformer-double-descent: about 0.0 hours on one core" in capsys.readouterr().err
+    assert main(words) == 0
+    assert "hours" not in capsys.readouterr().err, "nothing is left to do"
     assert main(["run", "ridge", "--published"]) == 2
     assert "'ridge' has none. Use --full." in capsys.readouterr().err
 

@@ -88,9 +88,16 @@ def test_the_page_shows_question_case_verdict_and_yardstick() -> None:
 
 def test_a_claim_that_fails_or_stays_open_is_said() -> None:
     assert "does not hold" in page_of(verdicts=[Verdict("c", "s", "m", 0.1, 0.75, ())])
-    assert ">open<" in page_of(verdicts=[Verdict("c", "s", "m", float("nan"), 0.75, ())])
+    unknown = page_of(verdicts=[Verdict("c", "s", "m", float("nan"), 0.75, ())])
+    assert '<td class="soft">open</td>' in unknown
+    assert "nan" not in unknown
     assert "theory alone" in page_of(verdicts=[])
     assert "size, theory alone<" in page_of(seeds=[])
+
+
+def test_claims_are_listed_at_the_top_as_sentences() -> None:
+    top, _ = page_of().split("<section")
+    assert "<td>It is so.</td>" in top
 
 
 def test_names_and_texts_are_shown_and_never_run() -> None:

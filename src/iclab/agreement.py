@@ -42,18 +42,24 @@ class Verdict:
 
     @property
     def number(self) -> str:
-        """The value as text, with its error if it has one."""
-        return f"{self.value:#.3g}" + (f" ± {self.error:#.2g}" if self.error > 0 else "")
+        """The value as text, with its error if it has one; a dash where the case does not allow one."""
+        if np.isnan(self.value):
+            return "–"
+        return _three_digits(self.value) + (f" ± {self.error:#.2g}" if self.error > 0 else "")
 
     @property
     def bound(self) -> str:
         """The yardstick as text."""
-        return f"{'≤' if self.at_most else '≥'} {self.yardstick:#.3g}"
+        return f"{'≤' if self.at_most else '≥'} {_three_digits(self.yardstick)}"
 
     @property
     def word(self) -> str:
         """The verdict in a word; "open" where the case does not allow one."""
         return "open" if np.isnan(self.value) else "holds" if self.holds else "does not hold"
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:#.3g}".rstrip(".")
 
 
 class Claim(Protocol):

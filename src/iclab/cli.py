@@ -54,7 +54,7 @@ class Report:
     """Run studies and write one self-contained page with figures, verdicts and downloads."""
 
     all: bool = False  # every study, not the headline ones alone
-    full: bool = False  # published sizes instead of quick ones
+    full: bool = False  # the full case of each study instead of the quick one
     only: tuple[str, ...] = ()  # names of the studies to show
     out: Path = Path("report")  # folder of index.html and of the results behind it
     processes: int = 2  # how many seeds run side by side, on a core each
@@ -124,13 +124,15 @@ def _run(name: str, words: list[str]) -> int:
             ("options", Annotated[RunOptions, tyro.conf.arg(name="")], field(default=RunOptions())),
         ],
     )
-    chosen = parsed(form, words, prog=f"iclab run {name}", description=study.question)
+    # A paragraph on one line: tyro takes a line that begins with a number or a star for an item of a list.
+    about = "\n\n".join(" ".join(part.split()) for part in study.question.split("\n\n"))
+    chosen = parsed(form, words, prog=f"iclab run {name}", description=about)
     case, options = chosen.case, chosen.options
     processes = whole_number("processes", options.processes)
     store = Store(writable(options.out))
     seeds = study.usual_seeds(case) if options.seeds is None else options.seeds
-    if options.published:
-        note(_time_needed(study, case, len(store.missing(study, case, seeds))))
+    if options.published and (missing := store.missing(study, case, seeds)):
+        note(_time_needed(study, case, len(missing)))
     with progress() as bar:
         if processes > 1:
             _side_by_side(store, {name: (case, store.missing(study, case, seeds))}, processes, bar)
@@ -144,8 +146,7 @@ def _run(name: str, words: list[str]) -> int:
     if options.json:
         print(json.dumps(_summary(study, result, numbers, figure), allow_nan=False))
         return 0
-    verdicts = study.verdicts(result)
-    print_verdicts([(study.name, verdict) for verdict in verdicts])
+    print_verdicts(study.name, study.verdicts(result))
     print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
     print(f"figure:  {figure}")
     return 0
@@ -194,7 +195,8 @@ def _report(options: Report) -> int:
     page = report.page(entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), version=__version__)
     with written_whole(folder / "index.html") as file:
         file.write_text(page, encoding="utf-8")
-    print_verdicts([(study.name, verdict) for study, result in results for verdict in study.verdicts(result)])
+    for study, result in results:
+        print_verdicts(study.name, study.verdicts(result))
     print(f"page: {folder / 'index.html'}")
     return 0
 

@@ -47,7 +47,25 @@ def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> 
     with rc_context(_STYLE):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
+        for axes in figure.axes:
+            _plain_numbers(axes)
     return figure
+
+
+def _plain_numbers(axes: "Axes") -> None:
+    """Numbers as 0.2 and not as 2 × 10⁻¹ on log scales below two decades, which name more than powers."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Plain(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return f"{x:g}" if super().__call__(x, pos) else ""
+
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        short = 1e-3 < low < high < min(100 * low, 1e5)
+        if short and isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
+            base = axis.get_transform().base  # type: ignore[attr-defined]  # of log scales, which have this formatter
+            axis.set_major_formatter(Plain(base))
+            axis.set_minor_formatter(Plain(base))
 
 
 def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
@@ -131,9 +149,13 @@ def eigenvalues(result: "xr.DataTree") -> list[float]:
 
 
 def legend_below(figure: "Figure", axes: "Axes") -> None:
-    """The legend of one panel below all of them, where it covers no curve."""
+    """The legend of one panel below all of them, where it covers no curve, in as many columns as fit."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4))
+    for columns in range(min(len(labels), 4), 0, -1):
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:

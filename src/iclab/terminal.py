@@ -98,33 +98,27 @@ def progress() -> Any:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A plain table, wrapped to the terminal. Cells are shown as they are: no markup is read in them."""
+    """A plain table, wrapped to the terminal, with no letter lost. Cells are shown as they are: no markup is read."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*header, box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for title in header:
+        table.add_column(title, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)
 
 
-def print_verdicts(verdicts: Sequence[tuple[str, Verdict]]) -> None:
-    """A table of verdicts, each beside the name of its study."""
-    print_table(
-        ("study", "claim", "what is measured", "number", "yardstick", "verdict"),
-        [
-            (
-                name,
-                verdict.claim,
-                verdict.measure,
-                verdict.number,
-                verdict.bound,
-                verdict.word,
-            )
-            for name, verdict in verdicts
-        ],
-    )
+def print_verdicts(study: str, verdicts: Sequence[Verdict]) -> None:
+    """The name of a study and a table of its verdicts, each claim as a sentence; nothing where nothing is claimed."""
+    if verdicts:
+        print(study)
+        print_table(
+            ("claim", "what is measured", "number", "yardstick", "verdict"),
+            [(one.meaning, one.measure, one.number, one.bound, one.word) for one in verdicts],
+        )
 
 
 def _flags(form: Any) -> list[str]:

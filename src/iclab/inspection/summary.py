@@ -53,7 +53,7 @@ def _measures(dynamics: SpectralDynamics) -> None:
             if curves:
                 place = "" if layer is None else f"{tower}.{layer}" if tower else str(layer)
                 lines.append((place, role, str(len(curves)), measure, *_levels(curves)))
-    header = ("layer", "matrix", "of", "measure", "first", "last", "random")
+    header = ("layer", "matrix", "median of", "measure", "first", "last", "random")
     _list("measures (medians)", lines, header)
     bad = sum(status in ("nonfinite", "degenerate") for track in dynamics.tracks for status in track.status)
     if bad:
@@ -84,7 +84,9 @@ def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> None:
                 track.matrix, shift.measure, f"{shift.change.step:g}", f"{shift.change.size:+.3g}", beside,
             )
         )  # fmt: skip
-    _list("changes", lines, ("layer", "head", "matrix", "changes", "from step", "by", "coincides with"))
+    header = ("layer", "head", "matrix", "changes", "from step", "by", "coincides with")
+    shown = len(header) - (joined is None)  # without a behavior there is nothing to coincide with
+    _list("changes", [line[:shown] for line in lines], header[:shown])
     print(
         f"{len(lines)} of {dynamics.tested} curves change beyond 95 % of random walks (one in twenty walks would); "
         f"uncertainty of the step: {dynamics.uncertainty}"
@@ -108,5 +110,5 @@ def _list(title: str, lines: Iterable[Sequence[str]], header: Sequence[str]) -> 
         return
     print_table(header, [[terminal(cell) for cell in line] for line in every[:_SHOWN]])
     if len(every) > _SHOWN:
-        print(f"… and {len(every) - _SHOWN} more lines of {title}: see the files")
+        print(f"… and {len(every) - _SHOWN} more of {title}: see the files")
     print()

@@ -13,7 +13,8 @@ _THINNEST = 2  # a grid of which fewer than one in so many steps is there is no 
 def missing_steps(steps: Sequence[int]) -> list[int]:
     """Steps that the others lead one to expect: multiples of a common spacing, after powers of two.
 
-    The last step of a run may stand off its grid. Steps without a pattern lead to expect nothing.
+    The last step of a run may stand off its grid. Steps without a pattern lead to expect nothing, nor do powers of
+    two among as many other steps.
     """
     present = sorted({step for step in steps if step > 0})
     unit = math.gcd(*present) or 1
@@ -23,7 +24,9 @@ def missing_steps(steps: Sequence[int]) -> list[int]:
     if whole is not None:
         return whole
     doubling = [unit * 2**power for power in range((max(powers, default=0) // unit).bit_length())]
-    expected = {step for step in doubling if step >= powers[0]} - set(present) if len(powers) >= 3 else set()
+    between = [step for step in rest if step < max(powers, default=0)]
+    doubles = len(powers) >= max(3, len(between) + 1)
+    expected = {step for step in doubling if step >= powers[0]} - set(present) if doubles else set()
     return sorted(expected | set(_grid(rest) or []))
 
 

@@ -68,7 +68,7 @@ MOMENTS = ("memorized", "half", "generalized")
 class Case:
     """A network that learns sums modulo a number, with weight decay and without. Raises ValueError for bad ones."""
 
-    network: str = "mlp"  # or transformer, of one layer
+    network: str = "mlp"  # mlp, a perceptron of one hidden layer, or transformer, of one layer
     modulus: int = 53  # p, of the sums
     fraction: float = 0.5  # of all pairs that are trained on
     width: int = 64  # entries of an embedding

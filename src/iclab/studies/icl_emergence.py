@@ -257,7 +257,14 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         found = result["simulation/skill"].to_dataset()
         for (_, color, label), name in zip(runs, ("control", "accuracy"), strict=True):
             figures.seed_lines(skill, found.step, found[name].values, color=color, label=label)
-    skill.set(title="accuracy on tokens\nseen a period before", ylim=(0, 1))
+        rise = result["simulation/timing"].to_dataset().median("seed")
+        for place in (axes for axes in figure.axes if axes is not rest):
+            place.axvspan(
+                float(rise.opened), float(rise.solved), color="#fdf3c4", lw=0, zorder=-1,
+                label=f"two layers rise from\n{ALONE:g} to {SOLVED:g}, median",
+            )  # fmt: skip
+    skill.set(title="accuracy on tokens\nseen a period before", xlabel="steps of training", ylim=(0, 1))
+    skill.tick_params(labelbottom=True)
     rest.axis("off")
     rest.legend(*skill.get_legend_handles_labels(), loc="upper left")
 

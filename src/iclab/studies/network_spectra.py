@@ -32,7 +32,7 @@ LEADING = 4  # directions whose overlap is taken
 FADED = 1e-3  # share of its largest norm below which what is left of a matrix may be rounding noise
 PANELS = (
     ("effective_rank", "effective rank"),
-    ("marginal_rank", "without the leading value"),
+    ("marginal_rank", "rank without the leading value"),
     ("distance", "distance to the last state"),
     ("overlap", "overlap with state before"),
 )
@@ -155,18 +155,34 @@ def panels(
 ) -> "Sequence[Axes]":
     """A row of panels for each kind of matrix, with levels on random numbers in grey; the first column is returned.
 
-    `runs` are groups of the simulation, with color and label; `scale` is that of the steps, linear or log.
+    `runs` are groups of the simulation, with color and label; `scale` is that of the steps, linear or log. A scale
+    that is log begins at the first step after the start, and is linear before it.
     """
     axes = figure.subplots(len(names), 1 + len(PANELS), squeeze=False, sharex=True)
     level = result["theory/levels"].to_dataset()
+    shown = runs if "simulation" in result.children else ()
     for row, matrix in enumerate(names):
         for place, (name, title) in zip(axes[row, 1:], PANELS, strict=True):
             place.axhspan(*level[name].values[row], color="#cccccc", lw=0, zorder=0)
             place.set(title=f"{matrix}\n{title}")
-            for group, color, _ in runs if "simulation" in result.children else ():
+            for group, color, _ in shown:
                 found = result[f"simulation/{group}"].to_dataset()
                 along = found.later if name == "overlap" else found.step
                 figures.seed_lines(place, along, found[name].values[:, row], color=color)
+    band = axes[0, 1].patches[:1]
+    figure.legend(band, ["random matrices of the same shape, mean ± one spread"], loc="outside lower right")
+    steps = [int(result[f"simulation/{group}"].to_dataset().later[end]) for group, *_ in shown for end in (0, -1)]
     for place in axes[-1]:
-        place.set(xscale=scale, xlabel=f"steps of training ({scale})")
+        place.set_xlabel("steps of training")
+        if scale == "log" and steps:
+            _log_steps(place, steps[0], steps[-1])
     return list(axes[:, 0])
+
+
+def _log_steps(axes: "Axes", first: int, last: int) -> None:
+    """A scale of steps that is log from the first on and linear before it, so that the start is on it."""
+    powers = range(int(np.ceil(np.log10(first))), int(np.log10(last)) + 1)
+    axes.set_xscale("symlog", linthresh=first, linscale=0.5)
+    axes.set_xticks([0, *(10**power for power in powers)])
+    axes.minorticks_off()
+    axes.set_xlabel(f"steps (log from {first} on)")

@@ -48,7 +48,7 @@ BASELINES = ("ridge", "least_squares", "one_step", "descent")
 class Case:
     """A causal transformer on contexts of one class of functions. Raises ValueError for impossible numbers."""
 
-    functions: str = "linear"  # or sparse: linear of few entries; or two-layer: random ReLU networks
+    functions: str = "linear"  # linear; sparse: linear of few entries; or two-layer: random ReLU networks
     nonzero: int = 2  # entries of a sparse task that are not 0
     hidden: int = 20  # neurons of a two-layer task
     tasks: int | None = None  # K, tasks of the pool; None: a fresh one for every context
@@ -193,14 +193,16 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     top = 1.6 * float(exact.ridge.max())
     if "linear" in result["theory"].children:
         others = result["theory/linear"].to_dataset()
-        for name, words, color in (("least_squares", "least squares", 2), ("one_step", "one step of descent", 1)):
+        for name, words, color in (("least_squares", "least squares", 2), ("one_step", "1 step of descent", 1)):
             shown = others[name].where(np.isfinite(others[name]))
             figures.theory_line(curves, others.examples, shown, color=figures.COLORS[color], label=words)
+    case = json.loads(result.attrs["case"])
+    several = f"{case['descent']} steps of descent"
     if "simulation" in result.children:
-        _draw_network(curves, distances, result["simulation/network"].to_dataset())
+        _draw_network(curves, distances, result["simulation/network"].to_dataset(), several=several)
         drawn = result["simulation/baselines"].to_dataset()
         figures.dashed_line(
-            curves, drawn.examples, drawn.descent.mean("seed"), color=figures.COLORS[4], label="several steps, drawn"
+            curves, drawn.examples, drawn.descent.mean("seed"), color=figures.COLORS[4], label=f"{several}, drawn"
         )
         if "known" in result["simulation"].children:
             known = result["simulation/known"].to_dataset()
@@ -213,20 +215,19 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     curves.set_ylim(top=top)
     curves.legend(fontsize=7)
     distances.set(xscale="log", yscale="log", xlabel="steps of training", ylabel="squared distance")
-    distances.set_title("last answers from those of estimators")
-    case = json.loads(result.attrs["case"])
+    distances.set_title("the network's last answers from those of estimators")
     distances.set_xticks(case["steps"], [f"{step}" for step in case["steps"]])
     distances.xaxis.minorticks_off()
 
 
-def _draw_network(curves: Any, distances: Any, network: "xr.Dataset") -> None:
+def _draw_network(curves: Any, distances: Any, network: "xr.Dataset", *, several: str) -> None:
     count, steps = network.sizes["seed"], network.step.values
     for i, step in enumerate(steps):
         shade = 0.85 - 0.6 * i / max(1, len(steps) - 1)
         label = f"network, step {step}" if i in (0, len(steps) - 1) else None
         rows = network.loss.sel(step=step).values
         figures.seed_lines(curves, network.examples, rows, color=(shade, shade, 1.0), label=label)
-    words = {"ridge": "ridge", "least_squares": "least squares", "one_step": "one step", "descent": "several steps"}
+    words = {"ridge": "ridge", "least_squares": "least squares", "one_step": "1 step of descent", "descent": several}
     for name, color in (("ridge", figures.INK), ("least_squares", 2), ("one_step", 1), ("descent", 4)):
         drawn = color if isinstance(color, str) else figures.COLORS[color]
         label = f"{words[name]}, {count} seed{'s' if count > 1 else ''}" if name == "ridge" else words[name]

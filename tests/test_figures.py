@@ -1,0 +1,66 @@
+"""Marks that the figures of all studies share."""
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from iclab import figures
+
+
+def named(low: float, high: float, base: int = 10) -> list[str]:
+    """Numbers at the ticks of a log scale between two values."""
+
+    def draw(figure: Figure) -> None:
+        axes: Axes = figure.subplots()
+        axes.set_yscale("log", base=base)
+        axes.set_ylim(low, high)
+
+    figure = figures.sketched(draw, size=(4.0, 3.0))
+    figure.draw_without_rendering()
+    axis = figure.axes[0].yaxis
+    return [tick for minor in (False, True) for one in axis.get_ticklabels(minor=minor) if (tick := one.get_text())]
+
+
+def test_short_log_scales_name_plain_numbers() -> None:
+    assert {"1", "0.2"} <= set(named(0.15, 1.2))
+    assert not any("mathdefault" in text for text in named(0.15, 1.2))
+
+
+def test_short_scales_of_another_base_name_its_powers() -> None:
+    assert {"8", "16", "32", "64", "128"} <= set(named(7, 140, base=2))
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e-4, 1e4), (1e-6, 5e-5), (2e6, 9e7)])
+def test_long_log_scales_and_far_ones_name_powers_of_ten(low: float, high: float) -> None:
+    assert all("10^" in text for text in named(low, high))
+
+
+@pytest.mark.parametrize("numbers", [[200, 800], [0.3]])
+def test_ticks_that_a_study_names_itself_stay(numbers: list[float]) -> None:
+    def draw(figure: Figure) -> None:
+        axes: Axes = figure.subplots()
+        axes.set(xscale="log", xlim=(np.min(numbers) / 2, 2 * np.max(numbers)))
+        axes.set_xticks(numbers, [f"at {number}" for number in numbers])
+
+    figure = figures.sketched(draw, size=(4.0, 3.0))
+    figure.draw_without_rendering()
+    assert [one.get_text() for one in figure.axes[0].get_xticklabels()] == [f"at {number}" for number in numbers]
+
+
+def test_a_legend_below_takes_as_many_columns_as_fit() -> None:
+    def columns(words: str) -> int:
+        def draw(figure: Figure) -> None:
+            axes: Axes = figure.subplots()
+            for number in range(4):
+                axes.plot([0, 1], label=f"{words} {number}")
+            figures.legend_below(figure, axes)
+
+        figure = figures.sketched(draw, size=(4.0, 3.0))
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        assert legend.get_window_extent().width <= figure.bbox.width
+        return len({round(text.get_window_extent().x0) for text in legend.get_texts()})
+
+    assert columns("s =") == 4
+    assert columns("exact fixed point, s =") == 2
