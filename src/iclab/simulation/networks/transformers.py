@@ -183,7 +183,8 @@ class Transformer:
         if self.positions == "rotary":
             query, key = rotated(query, length), rotated(key, length)
         scores = query @ key.swapaxes(2, 3) / math.sqrt(self.head_dim)
-        seen = np.tril(np.ones((length, length), bool))[-query.shape[2] :] if self.causal else None
+        asked_at = np.arange(length, dtype=np.int32)[-query.shape[2] :, None]
+        seen = jnp.arange(length, dtype=jnp.int32) <= asked_at if self.causal else None
         shares = softmax_shares(scores, seen) if self.attention == "softmax" else linear_shares(scores, seen)
         heard = (shares @ value).swapaxes(1, 2).reshape(-1, self.width)
         return heard @ parameters[f"{name}.output.weight"].T
