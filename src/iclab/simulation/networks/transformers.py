@@ -21,6 +21,8 @@ from iclab.simulation.networks.parts import (
 )
 from iclab.simulation.networks.places import Places
 
+MOST_LAYERS = 1000
+
 
 @dataclass(frozen=True)
 class Transformer:
@@ -59,6 +61,10 @@ class Transformer:
             object.__setattr__(self, name, whole_number(name, getattr(self, name), least=0))
         for name in ("causal", "gain", "tied", "last_only"):
             instance(name, getattr(self, name), bool)
+        require(
+            self.layers <= MOST_LAYERS,
+            f"layers must be at most {MOST_LAYERS}, since each is compiled by itself; got {self.layers}.",
+        )
         one_of("activation", self.activation, tuple(ACTIVATIONS))
         one_of("attention", self.attention, ("softmax", "linear"))
         one_of("positions", self.positions, ("absolute", "shortformer", "rotary", "none"))
