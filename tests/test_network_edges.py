@@ -107,6 +107,12 @@ def test_an_optimizer_that_needs_more_than_slopes_is_refused(optimizer: Any) -> 
         networks.train(SMALL, Cycle(), steps=1, optimizer=optimizer, key=KEY)
 
 
+def test_an_optimizer_that_remembers_a_random_key_is_refused() -> None:
+    noisy = optax.chain(optax.add_noise(0.1, 0.5, 3), SGD)
+    with pytest.raises(ValueError, match="optimizer must remember numbers alone; it remembers a random key"):
+        networks.train(SMALL, Cycle(), steps=1, optimizer=noisy, key=KEY)
+
+
 @pytest.mark.parametrize("checkpoints", [lambda: None, lambda step: None, lambda step, state, more: None])
 def test_checkpoints_that_take_something_else_are_refused_before_the_run(checkpoints: Any) -> None:
     with pytest.raises(ValueError, match="checkpoints must be a function of step and state"):

@@ -245,22 +245,24 @@ def _numpy(tree: Any) -> Any:
 
 
 def _check_optimizer(config: Network, optimizer: Any) -> None:
-    """Raises ValueError unless it is an optimizer that changes the weights by their slopes alone."""
+    """Raises ValueError unless it is an optimizer that changes the weights by their slopes and numbers alone."""
     require(
         callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None)),
         f"optimizer must be one of optax, such as optax.adam(1e-3); got {type(optimizer).__name__}.",
     )
 
-    def stepped(weights: Any) -> Any:
-        change, _ = optimizer.update(weights, optimizer.init(weights), weights)
-        return optax.apply_updates(weights, change)
+    def stepped(weights: Any) -> tuple[Any, Any]:
+        change, memory = optimizer.update(weights, optimizer.init(weights), weights)
+        return optax.apply_updates(weights, change), memory
 
     weights = jax.eval_shape(config.start, jax.eval_shape(lambda: jax.random.key(0)))
     try:
-        jax.eval_shape(stepped, weights)
+        _, memory = jax.eval_shape(stepped, weights)
     except (TypeError, ValueError) as error:
         said = str(error).splitlines()[0]
         raise ValueError(f"optimizer must change weights by their slopes alone; it does not: {said}") from None
+    keys = [leaf for leaf in jax.tree.leaves(memory) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)]
+    require(not keys, "optimizer must remember numbers alone; it remembers a random key, which no file holds.")
 
 
 def _check_checkpoints(checkpoints: Any) -> None:
