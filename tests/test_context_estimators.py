@@ -1,5 +1,7 @@
 """Errors of estimators after m examples at finite dimension: known integrals, drawn contexts, limits, refusals."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from iclab.problem import Regression
 from iclab.simulation import baselines
 from iclab.simulation.keys import key_of
 from iclab.simulation.sequences import RegressionContexts, TwoLayer
-from iclab.theory import estimators, population
+from iclab.theory import context_estimators, estimators, population
 from iclab.theory.context_estimators import (
     least_squares_error,
     one_step_error,
@@ -21,6 +23,15 @@ from iclab.theory.context_estimators import (
 def test_ridge_after_one_example_is_a_known_integral() -> None:
     # D = 4: ρ + (3 + E ρ/(ρ + s/4))/4 over s ~ χ²₄, by numerical integration
     assert_allclose(ridge_error(4, 1, 0.1), 0.8850665125306776, rtol=2e-4)  # of 4·10⁴ nodes, means taken out
+
+
+@pytest.mark.parametrize("error", [ridge_error, two_layer_ridge_error])
+def test_contexts_treated_in_turn_have_the_errors_of_all_at_once(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for beside in (10**7, 10**3):
+        monkeypatch.setattr(context_estimators, "_BESIDE", beside)
+        found.append(error(5, 7, 0.1, contexts=500))
+    assert found[0] == found[1]
 
 
 def test_ridge_without_noise_or_examples_is_what_is_not_seen() -> None:

@@ -162,6 +162,8 @@ def test_small_cases_keep_the_contract(name: str) -> None:
             "shortest and longest must be in order, from 1 to length - 2 = 30; got 12 and 31",
         ),
         ("icl-emergence", {"heads": 3}, "heads must divide the width"),
+        ("icl-emergence", {"heads": 1}, "heads must be a whole number >= 2; got 1"),
+        ("grokking", {"network": "transformer", "heads": 1}, "heads must be a whole number >= 2; got 1"),
         ("grokking", {"network": "lstm"}, "network must be one of mlp, transformer"),
         ("grokking", {"fraction": 1.0}, r"fraction must be in \(0, 1\)"),
         ("grokking", {"fraction": "a"}, "fraction must be a number"),

@@ -372,6 +372,7 @@ def test_more_steps_compile_nothing_anew() -> None:
         ({"width": 8.0}, "width must be a whole number >= 1; got 8.0"),
         ({"layers": True}, "layers must be a whole number >= 1; got True"),
         ({"length": 0}, "length must be a whole number >= 1; got 0"),
+        ({"layers": 10**8}, "layers must be at most 1000, since each is compiled by itself; got 100000000"),
         ({"mlp": -1}, "mlp must be a whole number >= 0; got -1"),
         ({"causal": "no"}, "causal must be a bool; got str"),
         ({"gain": 1}, "gain must be a bool; got int"),

@@ -248,6 +248,7 @@ def test_sums_are_split_into_two_sets_that_are_all(form: str) -> None:
         (lambda: PeriodicSequences(longest=31), "longest must be at most length - 2, 30"),
         (lambda: PeriodicSequences(shortest=17), "shortest must be at most longest, 16; got 17"),
         (lambda: PeriodicSequences(vocabulary=1), "vocabulary must be a whole number >= 2; got 1"),
+        (lambda: PeriodicSequences(vocabulary=10**10), r"vocabulary must be at most 2\*\*24.*; got 10000000000"),
         (lambda: ModularAddition(fraction=1.0), r"fraction must be in \(0, 1\)"),
         (lambda: ModularAddition(fraction=0.0), "fraction must be finite and > 0; got 0.0"),
         (

@@ -1,6 +1,7 @@
 """Networks in training on disk: exact resumption, refusal of other runs, and what `iclab inspect` reads of them."""
 
 import json
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import optax
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from safetensors import SafetensorError
 
 from iclab.cli import main
 from iclab.simulation import networks, snapshots
@@ -161,24 +163,95 @@ def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "step-000009").write_text("no folder, so no checkpoint")
     assert here.steps() == (3,)
     trainer = tmp_path / "step-000003" / "trainer_state.json"
-    for content, message in [
-        ('{"global_step": 4, "loss": 1.0}', "must hold step 3; its trainer_state.json says 4"),
-        ('{"global_step": 3, "loss": "low"}', "the loss in .* must be a number"),
+    written = json.loads(trainer.read_text())
+    for change, message in [
+        ({"global_step": 4}, "must hold step 3; its trainer_state.json says 4"),
+        ({"loss": "low"}, "the loss in .* must be a number"),
+        ({"sha256": None}, "must tell the sha256 of files"),
     ]:
-        trainer.write_text(content)
+        trainer.write_text(json.dumps(written | change))
         with pytest.raises(ValueError, match=message):
             here.load(3)
-    trainer.write_text('{"global_step": 3, "loss": null}')
     weights = tmp_path / "step-000003" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-8])
     with pytest.raises(ValueError, match=r"model.safetensors must be a whole safetensors file"):
-        here.load(3)
+        snapshots.network_at(tmp_path / "step-000003")
     (tmp_path / "step-000003" / "config.json").write_text('{"network": {"kind": "Transformer", "depth": 3}}')
     with pytest.raises(ValueError, match="it does not have depth"):
         snapshots.network_at(tmp_path / "step-000003")
     (tmp_path / "step-000003" / "config.json").write_text('{"model_type": "gpt2"}')
     with pytest.raises(ValueError, match=r'config.json must state its "network", a Transformer or a Perceptron'):
         snapshots.network_at(tmp_path / "step-000003")
+
+
+@pytest.mark.parametrize("name", snapshots.FILES)
+def test_a_run_goes_on_only_from_files_as_they_were_written(name: str, tmp_path: Path) -> None:
+    here = folder(tmp_path)
+    here.save(2, state_of(SMALL, step=2))
+    here.save(3, state_of(SMALL, step=3))
+    file = tmp_path / "step-000003" / name
+    whole = file.read_bytes()
+    assert here.load(3)["step"] == 3
+    for content in (whole[:-1] + bytes([whole[-1] ^ 1]), whole[:-8], b""):
+        file.write_bytes(content)
+        with pytest.raises(ValueError, match=f"{name} must be as it was written.* Remove step-000003 to go on"):
+            here.latest()
+    file.unlink()
+    with pytest.raises(ValueError, match=f"{name} must be a file written here"):
+        here.latest()
+    shutil.rmtree(tmp_path / "step-000003")
+    assert here.load(2)["step"] == 2
+
+
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for path in ("file", "file/below", "link", "a\0b", "n" * 400):
+        with pytest.raises(ValueError, match="path must be that of a folder that can be written to"):
+            folder(tmp_path / path)
+    here = folder(tmp_path / "written")
+    here.save(3, state_of(SMALL, step=3))
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(ValueError, match="path must be that of a folder that can be written to"):
+        folder(tmp_path / "sealed")
+    assert folder(tmp_path / "written").load(3)["step"] == 3  # what is there can still be read
+
+
+def test_a_full_disk_is_an_error_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = folder(tmp_path)
+
+    def full(*_: object) -> None:
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(snapshots, "save_file", full)
+    with pytest.raises(OSError, match=r"model.safetensors could not be written to .*No space left"):
+        here.save(3, state_of(SMALL, step=3))
+    assert here.steps() == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"loss": None}, "the loss of state must be a number"),
+        ({"loss": "low"}, "the loss of state must be a number"),
+        ({"optimizer": object()}, "what an optimizer remembers must be arrays of numbers; 000000 is object"),
+        ({"optimizer": ("abc",)}, "what an optimizer remembers must be arrays of numbers"),
+    ],
+)
+def test_what_is_no_state_is_not_written(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    here = folder(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        here.save(3, {**state_of(SMALL, step=3), **change})  # type: ignore[arg-type]
+    assert here.steps() == ()
+
+
+@pytest.mark.parametrize("network", ["a", {"kind": []}, {"kind": {}}, {"kind": None}])
+def test_a_config_of_no_network_is_refused(network: Any, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"network": network}))
+    with pytest.raises(ValueError, match=r'config.json must state its "network", a Transformer or a Perceptron'):
+        snapshots.network_at(tmp_path)
 
 
 def test_what_cannot_be_written_down_is_refused(tmp_path: Path) -> None:
@@ -251,7 +324,7 @@ def test_stored_circuits_are_those_of_the_forward_pass(kind: str, tmp_path: Path
     monkeypatch.setattr(Transformer, "_attended", watched)
     monkeypatch.setattr(shares, scored)
     with jax.disable_jit():
-        networks.apply(network, drawn(network), asked(network, contexts=1))
+        network.answer(drawn(network), jax.numpy.asarray(asked(network, contexts=1)))
     assert len(seen) == len(plan.layers) == network.layers
     table = drawn(network).get("positions.weight", np.zeros(1)) * (kind == "shortformer")
     for place, layer in zip(plan.layers, seen, strict=True):

@@ -106,8 +106,10 @@ class Study:
     def _simulated(self, simulation: Callable[..., Outcomes], case: Any, seed: int) -> Outcomes:
         with simulating("ask theory alone with no seeds (--seeds 0)"):
             from iclab.simulation.keys import key_of
+            from iclab.simulation.memory import exhaustion_said
         arguments = () if self.start is None else (self.start(case, seed),)
-        return simulation(case, *arguments, key=key_of(seed))
+        with exhaustion_said():
+            return simulation(case, *arguments, key=key_of(seed))
 
     def _tree(self, case: Any, answers: Mapping[str, Outcomes], *, seed: int, seconds: float | None) -> "xr.DataTree":
         """Labelled answers to one seed; no seconds say that theory answered alone, for the start of that seed."""

@@ -1,6 +1,8 @@
 """How much memory there is, and what would not fit."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 import jax
 
@@ -18,9 +20,23 @@ def machine_memory() -> float:
         return 8e9  # a system that does not tell
 
 
-def require_memory(names: str, numbers: float) -> None:
+def require_memory(names: str, numbers: float, *, each: int = 8) -> None:
     """Raises ValueError, with the names of the sizes to lower, where so many numbers of 8 bytes do not fit."""
-    need, have = 8.0 * numbers, machine_memory()
+    need, have = float(each) * numbers, machine_memory()
     require(
         need <= have, f"{names} must fit into {have / 1e9:.3g} GB of memory; got {need / 1e9:.3g} GB. Lower them."
     )
+
+
+@contextlib.contextmanager
+def exhaustion_said() -> Iterator[None]:
+    """Raises MemoryError, with what to do, where the device runs out of memory in the block."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        said = str(error).splitlines()[0]
+        raise MemoryError(
+            f"all arrays must fit into {machine_memory() / 1e9:.3g} GB of memory; {said} Lower batch size or sizes."
+        ) from None

@@ -13,6 +13,7 @@ from iclab.numerics import require, whole_number
 from iclab.simulation.networks import apply
 from iclab.simulation.networks.optimizers import WARM_UP, adam, warmed_adam
 from iclab.simulation.networks.parts import Network
+from iclab.simulation.networks.sizes import require_answers
 from iclab.simulation.networks.training import State, batch_loss, roles, train
 from iclab.simulation.sequences import Batch, FixedRegression, RegressionContexts
 
@@ -93,7 +94,12 @@ class SetErrors(NamedTuple):
 def set_errors(
     config: Network, data: FirstSequences, *, steps: int, rate: float, tested: int, key: "PRNGKeyArray"
 ) -> SetErrors:
-    """Errors after Adam at a constant rate on a set of sequences, with `tested` contexts of new tasks."""
+    """Errors after Adam at a constant rate on a set of sequences, with `tested` contexts of new tasks.
+
+    Raises ValueError as `train` does, and for more contexts than fit in memory, before the run.
+    """
+    tokens = jax.ShapeDtypeStruct((max(tested, data.sequences), data.length, data.contexts.features), np.float32)
+    require_answers(config, tokens)
     for_run, for_test = jax.random.split(key)
     state = train(config, data, steps=steps, optimizer=adam(rate), key=for_run)
     fixed = data.fixed(roles(for_run).fixed)

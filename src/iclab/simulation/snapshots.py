@@ -2,10 +2,13 @@
 
 A run is a folder: `run.json` says which one it is, and each checkpoint is a folder `step-000123` with
 `model.safetensors` (weights by name), `config.json` (the network), `optimizer.safetensors` (what the optimizer
-remembers, leaf by leaf) and `trainer_state.json` (step and loss). Each is written whole or not at all.
+remembers, leaf by leaf) and `trainer_state.json` (step, loss and the digests of the files beside it). Each is
+written whole or not at all.
 """
 
+import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ from iclab.simulation.sequences.batches import Data
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
+FILES = ("config.json", "model.safetensors", "optimizer.safetensors")  # of a checkpoint, beside trainer_state.json
 _CHECKPOINT = re.compile(r"step-(\d{6,})")
 
 
@@ -42,8 +46,8 @@ class Folder:
 
     The same lines begin a run and go on with it. `optimizer` says which one it is: functions cannot be compared.
 
-    Raises ValueError for a folder of another run, with the differences, for one that holds something else, and for
-    what is no network, data or key.
+    Raises ValueError for a folder of another run, with the differences, for one that holds something else or cannot
+    be written to, and for what is no network, data or key.
     """
 
     path: Path
@@ -53,7 +57,7 @@ class Folder:
     key: "PRNGKeyArray"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", _path("path", self.path))
+        object.__setattr__(self, "path", _writable(_path("path", self.path)))
         checked_network(self.network)
         checked_data(self.data)
         require(
@@ -80,8 +84,8 @@ class Folder:
     def save(self, step: int, state: State) -> None:
         """Write a checkpoint.
 
-        Raises ValueError for a step that is here already or is not that of the state, and for weights that are not
-        those of the network.
+        Raises ValueError for a step that is here already or is not that of the state, for weights that are not
+        those of the network and for what is no state; OSError where it cannot be written.
         """
         here = self._checkpoint(whole_number("step", step, least=0))
         require(
@@ -94,15 +98,18 @@ class Folder:
             "resume=folder.latest(), or take an empty folder.",
         )
         weights = checked_parameters(self.network, state["parameters"])
+        memory = _plain(_leaves(state["optimizer"]))
+        loss = _finite(checked_loss("the loss of state", state["loss"]))
         self._require_same_run()
         if not self._record.exists():
             with written_whole(self._record) as file:
                 _write_json(file, self.run)
         with folder_written_whole(here) as folder:
-            save_file(_plain(weights), folder / "model.safetensors", {"format": "np"})
-            save_file(_plain(_leaves(state["optimizer"])), folder / "optimizer.safetensors", {"format": "np"})
+            _write_tensors(folder / "model.safetensors", _plain(weights))
+            _write_tensors(folder / "optimizer.safetensors", memory)
             _write_json(folder / "config.json", stated(self.network))
-            _write_json(folder / "trainer_state.json", {"global_step": step, "loss": _finite(state["loss"])})
+            digests = {file.name: _digest(file) for file in sorted(folder.iterdir())}
+            _write_json(folder / "trainer_state.json", {"global_step": step, "loss": loss, "sha256": digests})
 
     def latest(self) -> State | None:
         """The state at the last step that is here, or None where there is none."""
@@ -112,7 +119,7 @@ class Folder:
     def load(self, step: int) -> State:
         """The state at a step, as `networks.train` takes it up.
 
-        Raises ValueError for a step that is not here, and for damaged files or those of another step.
+        Raises ValueError for a step that is not here, and for files that are damaged, changed or of another step.
         """
         here = self._checkpoint(whole_number("step", step, least=0))
         require(here.is_dir(), f"step must be one of {list(self.steps())}; got {step}.")
@@ -121,6 +128,7 @@ class Folder:
             trainer.get("global_step") == step,
             f"{here} must hold step {step}; its trainer_state.json says {trainer.get('global_step')!r}.",
         )
+        _require_unchanged(here, trainer.get("sha256"))
         loss = trainer.get("loss")
         return State(
             step=step,
@@ -147,8 +155,12 @@ class Folder:
             )
             return
         require(
-            not self.path.exists() or (self.path.is_dir() and not any(_written(self.path))),
+            not any(_written(self.path)),
             f"{self.path} must be a folder that is empty or has a run.json; it is neither. Take another folder.",
+        )
+        require(
+            os.access(self.path, os.W_OK | os.X_OK),
+            f"path must be that of a folder that can be written to; {self.path} is not.",
         )
 
 
@@ -202,11 +214,47 @@ def _leaves(memory: Any) -> dict[str, Any]:
 
 
 def _plain(tensors: dict[str, Any]) -> dict[str, np.ndarray]:
-    return {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
+    arrays = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
+    for name, array in arrays.items():
+        require(
+            array.dtype.kind in "biuf" or array.dtype.name == "bfloat16",
+            f"what an optimizer remembers must be arrays of numbers; {name} is {array.dtype}.",
+        )
+    return arrays
 
 
 def _finite(loss: float) -> float | None:
     return float(loss) if np.isfinite(loss) else None
+
+
+def _writable(path: Path) -> Path:
+    """The path, where a folder now is. Raises ValueError where there can be none, before a run has taken its time."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"path must be that of a folder that can be written to; it is not: {error}.") from None
+    return path
+
+
+def _digest(file: Path) -> str:
+    with open(file, "rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _require_unchanged(here: Path, digests: Any) -> None:
+    """Raises ValueError unless the files of a checkpoint are those that were written with it."""
+    require(isinstance(digests, dict), f"{here / 'trainer_state.json'} must tell the sha256 of files; it does not.")
+    for name in FILES:
+        file = here / name
+        try:
+            same = _digest(file) == digests.get(name)
+        except OSError as error:
+            raise ValueError(f"{file} must be a file written here; reading it failed: {error}.") from None
+        require(
+            same,
+            f"{file} must be as it was written; it is damaged or of another checkpoint. Remove {here.name} to go on "
+            "from the one before.",
+        )
 
 
 def _written(folder: Path) -> Iterable[Path]:
@@ -225,6 +273,13 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} must be a JSON file written here; reading it failed: {error}.") from None
     require(isinstance(found, dict), f"{path} must hold a JSON object; it does not.")
     return found
+
+
+def _write_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
+    try:
+        save_file(tensors, path, {"format": "np"})
+    except SafetensorError as error:
+        raise OSError(f"{path.name} could not be written to {path.parent.parent}: {error}.") from None
 
 
 def _read_tensors(path: Path) -> dict[str, np.ndarray]:

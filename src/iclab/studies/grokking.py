@@ -81,8 +81,9 @@ class Case:
 
     def __post_init__(self) -> None:
         one_of("network", self.network, ("mlp", "transformer"))
-        for name in ("width", "hidden", "heads", "steps", "every"):
+        for name in ("width", "hidden", "steps", "every"):
             whole_number(name, getattr(self, name))
+        whole_number("heads", self.heads, least=2)  # one head spans all that its layer reads
         pairs = whole_number("modulus", self.modulus, least=2) ** 2
         require(
             0 < round(share("fraction", self.fraction) * pairs) < pairs,

@@ -75,7 +75,6 @@ class Case:
             "shortest",
             "longest",
             "width",
-            "heads",
             "batch",
             "steps",
             "control_steps",
@@ -84,7 +83,8 @@ class Case:
         )
         for name in sizes:
             whole_number(name, getattr(self, name))
-        whole_number("vocabulary", self.vocabulary, least=2)
+        for name in ("vocabulary", "heads"):  # one head spans all that its layer reads
+            whole_number(name, getattr(self, name), least=2)
         positive("rate", self.rate)
         positive("decay", self.decay)
         require(

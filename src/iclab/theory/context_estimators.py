@@ -5,6 +5,8 @@ or sparse, or wide random networks. All errors hold the noise of the target, and
 so that only the covariance of the functions matters.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from jaxtyping import Float
 
@@ -12,6 +14,7 @@ from iclab.numerics import checked_number, whole_number
 
 Array = np.ndarray
 _STREAM = 20251201  # the nodes of the quadrature: as fixed as those of any other rule
+_BESIDE = 2**22  # numbers of an array of several contexts
 
 
 def ridge_error(dimension: int, context_length: int, noise: float, *, contexts: int = 40_000) -> float:
@@ -27,8 +30,8 @@ def ridge_error(dimension: int, context_length: int, noise: float, *, contexts: 
     d, m, rho = _sizes(dimension, context_length, noise)
     if rho == 0 or m == 0:
         return max(0.0, 1 - m / d) + rho
-    inputs = _inputs(whole_number("contexts", contexts), m, d)
-    eigenvalues = np.linalg.eigvalsh(np.swapaxes(inputs, 1, 2) @ inputs)
+    several = _inputs(whole_number("contexts", contexts), m, d)
+    eigenvalues = np.concatenate([np.linalg.eigvalsh(np.swapaxes(inputs, 1, 2) @ inputs) for inputs in several])
     lost = np.mean(rho / (rho + eigenvalues), axis=1)
     first, second = np.sum(eigenvalues, axis=1) - m, np.sum(eigenvalues**2, axis=1) - m * (m + d + 1) / d
     return rho + _without(lost, np.stack([first, second]))
@@ -51,7 +54,14 @@ def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, 
         return 1 + rho
     if rho == 0 and min(d, m) > 1 and abs(d - m) <= 1:
         return np.inf
-    every = _inputs(whole_number("contexts", contexts), m + 1, d)
+    several = _inputs(whole_number("contexts", contexts), m + 1, d)
+    errors, values = np.concatenate([_two_layer_errors(every, rho) for every in several], axis=1)
+    return rho + _without(errors, values[None] - 1)
+
+
+def _two_layer_errors(every: Float[Array, "P m+1 D"], rho: float) -> Float[Array, "2 P"]:
+    """Errors of contexts before the noise of the target, and the variances k(q, q) of functions at the query."""
+    m, d = every.shape[1] - 1, every.shape[2]
     inputs, query = every[:, :m], every[:, m:]
     covariance = _relu_covariance(every)
     shrunk = np.swapaxes(inputs, 1, 2) @ inputs + rho * np.eye(d)
@@ -59,7 +69,7 @@ def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, 
     a = np.einsum("pmd,pd->pm", inputs, weights)
     told = covariance[:, :m, :m] + rho * np.eye(m)
     error = covariance[:, m, m] - 2 * np.sum(a * covariance[:, :m, m], axis=1) + np.einsum("pm,pmn,pn->p", a, told, a)
-    return rho + _without(error, np.stack([covariance[:, m, m] - 1]))
+    return np.stack([error, covariance[:, m, m]])
 
 
 def least_squares_error(dimension: int, context_length: int, noise: float) -> float:
@@ -101,9 +111,12 @@ def _sizes(dimension: int, context_length: int, noise: float) -> tuple[int, int,
     )
 
 
-def _inputs(contexts: int, count: int, dimension: int) -> Float[Array, "P n D"]:
+def _inputs(contexts: int, count: int, dimension: int) -> Iterator[Float[Array, "P n D"]]:
+    """Inputs of all contexts, several at a time: their products would else fill the memory."""
     stream = np.random.default_rng(_STREAM)
-    return stream.standard_normal((contexts, count, dimension)) / np.sqrt(dimension)
+    beside = max(1, _BESIDE // max(count, dimension) ** 2)
+    for begin in range(0, contexts, beside):
+        yield stream.standard_normal((min(beside, contexts - begin), count, dimension)) / np.sqrt(dimension)
 
 
 def _without(values: Float[Array, "P"], centered: Float[Array, "c P"]) -> float:

@@ -12,9 +12,11 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.simulation.keys import checked_key
+from iclab.simulation.memory import exhaustion_said
 from iclab.simulation.networks.checks import checked_network, checked_parameters, checked_tokens
 from iclab.simulation.networks.parts import Network, Parameters
 from iclab.simulation.networks.perceptrons import Perceptron
+from iclab.simulation.networks.sizes import require_answers
 from iclab.simulation.networks.training import State, train
 from iclab.simulation.networks.transformers import Transformer
 
@@ -40,11 +42,12 @@ def apply(
 
     `tokens` are (context, position) whole numbers below the vocabulary, or (context, position, feature).
 
-    Raises ValueError for tokens of another kind or shape, for sequences longer than the positions, and for weights
-    of another network.
+    Raises ValueError for tokens of another kind or shape, for sequences longer than the positions, for weights of
+    another network, and where an array on the way exceeds memory.
     """
     read = checked_tokens(checked_network(config), tokens)
-    with jax.enable_x64(False):
+    with jax.enable_x64(False), exhaustion_said():
+        require_answers(config, read)
         weights = checked_parameters(config, parameters)
         return np.asarray(_applied(config, weights, jnp.asarray(read)))
 

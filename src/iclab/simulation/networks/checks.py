@@ -28,8 +28,8 @@ def checked_data(data: Any) -> Data:
     return data
 
 
-def check_shapes(config: Network, data: Data, fixed: Any) -> None:
-    """Raises ValueError unless batches of the data suit the network: none is drawn for that."""
+def checked_shapes(config: Network, data: Data, fixed: Any) -> Batch:
+    """The shapes of a batch, of which none is drawn. Raises ValueError unless they suit the network."""
     key = jax.eval_shape(lambda: jax.random.key(0))
     batch = jax.eval_shape(data.batch, fixed, key)
     require(
@@ -49,6 +49,11 @@ def check_shapes(config: Network, data: Data, fixed: Any) -> None:
         f"targets and weights of the data must have the shape {outputs.shape[:2]} of the network's answers; got "
         f"{batch.target.shape} and {batch.weight.shape}.",
     )
+    for name, array in {"targets": batch.target, "weights": batch.weight}.items():
+        require(
+            not jnp.issubdtype(array.dtype, jnp.complexfloating),
+            f"{name} of the data must be real; got {array.dtype}.",
+        )
     require(
         data.loss != "square" or outputs.shape[2] == 1,
         f"a square loss needs a network of one output; got {outputs.shape[2]}.",
@@ -57,10 +62,18 @@ def check_shapes(config: Network, data: Data, fixed: Any) -> None:
         data.loss != "cross-entropy" or jnp.issubdtype(batch.target.dtype, jnp.integer),
         f"targets of a cross-entropy must be whole numbers; got {batch.target.dtype}.",
     )
+    return batch
 
 
 def check_batch(config: Network, data: Data, batch: Batch) -> None:
     """Raises ValueError for numbers of a batch that lie outside what the network and the loss know."""
+    for name, part in {"tokens": batch.tokens, "targets": batch.target, "weights": batch.weight}.items():
+        require(bool(jnp.all(jnp.isfinite(part))), f"{name} of the data must be finite; got NaN or infinity.")
+    require(
+        bool(jnp.sum(batch.weight) > 0),
+        "weights of the data must have a positive sum in every batch, or no answer counts; theirs is "
+        f"{float(jnp.sum(batch.weight)):g}.",
+    )
     vocabulary = getattr(config, "vocabulary", 0)
     if vocabulary:
         _require_below("tokens of the data", np.asarray(batch.tokens), vocabulary)
@@ -78,21 +91,28 @@ def checked_parameters(config: Network, parameters: Any) -> dict[str, Any]:
         f"parameters must map names to arrays; got {type(parameters).__name__}.",
     )
     shapes = _shapes(config)
-    found = {str(name): np.shape(part) for name, part in parameters.items()}
+    found = {str(name): _shape(str(name), part) for name, part in parameters.items()}
     wrong = [
         f"{name} is {found.get(name, 'missing')} and must be {shapes.get(name, 'absent')}"
         for name in sorted(shapes.keys() | found.keys())
         if shapes.get(name) != found.get(name)
     ]
     require(not wrong, f"parameters must be those of the network: {'; '.join(wrong[:5])}.")
-    return {str(name): _single(str(name), part) for name, part in parameters.items()}
+    return {str(name): _single(f"the weight {name}", part) for name, part in parameters.items()}
+
+
+def _shape(name: str, part: Any) -> tuple[int, ...]:
+    try:
+        return np.shape(part)
+    except ValueError:
+        raise ValueError(f"the weight {name} must be one array; lists of different lengths are none.") from None
 
 
 def _single(name: str, part: Any) -> np.ndarray:
-    array = numbers(f"the weight {name}", part)
+    array = numbers(name, part)
     require(
         bool(np.all(np.abs(array) <= LARGEST)),
-        f"the weight {name} must be of entries up to {LARGEST:g}; got {np.abs(array).max():.3g}.",
+        f"{name} must be of entries up to {LARGEST:g}; got {np.abs(array).max(initial=0.0):.3g}.",
     )
     return array.astype(np.float32)
 
@@ -106,7 +126,7 @@ def checked_tokens(config: Network, tokens: Any) -> np.ndarray:
     _require_shape(config, array.shape)
     vocabulary = getattr(config, "vocabulary", 0)
     if not vocabulary:
-        return numbers("tokens", array).astype(np.float32)
+        return _single("tokens", array)
     require(
         np.issubdtype(array.dtype, np.integer) and array.size > 0,
         f"tokens must be whole numbers from 0 to {vocabulary - 1}; got an array of {array.dtype}.",

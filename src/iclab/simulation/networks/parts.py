@@ -66,9 +66,9 @@ def drawn(shapes: tuple[tuple[str, tuple[int, ...]], ...], key: jax.Array) -> Pa
     return weights | {name: jnp.ones(shape, jnp.float32) for name, shape in shapes if len(shape) == 1}
 
 
-def looked_up(table: Float[jax.Array, "token width"], tokens: jax.Array) -> Float[jax.Array, "..."]:
-    """The rows of a table; a token that it lacks gives NaN, never the row of another."""
-    return jnp.asarray(table).at[tokens].get(mode="fill", fill_value=jnp.nan, wrap_negative_indices=False)
+def looked_up(table: Float[jax.Array, "token *position width"], *places: jax.Array) -> Float[jax.Array, "..."]:
+    """The rows of a table, by token or by token and position; one that it lacks gives NaN, never another row."""
+    return jnp.asarray(table).at[places].get(mode="fill", fill_value=jnp.nan, wrap_negative_indices=False)
 
 
 def layer_norm(state: Float[jax.Array, "row width"], gain: Float[jax.Array, "width"] | None) -> jax.Array:
@@ -78,16 +78,16 @@ def layer_norm(state: Float[jax.Array, "row width"], gain: Float[jax.Array, "wid
     return normed if gain is None else normed * gain
 
 
-def softmax_shares(scores: Float[jax.Array, "... asked token"], seen: Bool[np.ndarray, "asked token"] | None) -> Any:
+def softmax_shares(scores: Float[jax.Array, "... asked token"], seen: Bool[jax.Array, "asked token"] | None) -> Any:
     """Shares of attention that sum to one over the tokens that are seen."""
     return jax.nn.softmax(scores if seen is None else jnp.where(seen, scores, HIDDEN), axis=-1)
 
 
-def linear_shares(scores: Float[jax.Array, "... asked token"], seen: Bool[np.ndarray, "asked token"] | None) -> Any:
+def linear_shares(scores: Float[jax.Array, "... asked token"], seen: Bool[jax.Array, "asked token"] | None) -> Any:
     """Scores divided by the number of tokens that are seen, 0 on the others."""
     if seen is None:
         return scores / scores.shape[-1]
-    return scores * (seen / seen.sum(axis=-1, keepdims=True)).astype(np.float32)
+    return scores * (seen / jnp.sum(seen, axis=-1, keepdims=True, dtype=jnp.float32))
 
 
 def rotated(heads: Float[jax.Array, "context head token dim"], length: int) -> Float[jax.Array, "..."]:

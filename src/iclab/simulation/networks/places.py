@@ -25,7 +25,8 @@ class Places:
         """The row of each place."""
         if self.tokens is None:
             return rows.reshape(self.contexts, self.length, -1)
-        return looked_up(rows, self.tokens * self.length + jnp.arange(self.length))
+        by_token = rows.reshape(-1, self.length, rows.shape[-1])
+        return looked_up(by_token, self.tokens, jnp.arange(self.length, dtype=jnp.int32))
 
     def last(self, rows: Float[jax.Array, "row entry"]) -> "tuple[Float[jax.Array, 'row entry'], Places]":
         """The rows of the last position, and where those stand."""

@@ -41,7 +41,10 @@ def network_of(config: Mapping[str, Any]) -> Network:
     """The network of a config.json. Raises ValueError for one that was not written here."""
     fields_of = dict(found) if isinstance(found := config.get("network"), Mapping) else {}
     kind = fields_of.pop("kind", None)
-    require(kind in KINDS, f'config.json must state its "network", a {" or a ".join(KINDS)}; got {kind!r}.')
+    require(
+        isinstance(kind, str) and kind in KINDS,
+        f'config.json must state its "network", a {" or a ".join(KINDS)}; got {kind!r}.',
+    )
     unknown = sorted(set(fields_of) - {field.name for field in fields(KINDS[kind])})
     require(not unknown, f"config.json must state what a {kind} has; it does not have {', '.join(unknown)}.")
     try:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from iclab.simulation.networks.parts import Network, Parameters
+from iclab.simulation.networks.sizes import require_answers
 from iclab.simulation.networks.training import train
 from iclab.simulation.sequences.batches import Batch, Data
 
@@ -38,7 +39,11 @@ def weights_along(
 
 
 def accuracy(config: Network, parameters: Mapping[str, Any], batch: Batch) -> float:
-    """Share of right answers, the likeliest of all, over the positions that count."""
+    """Share of right answers, the likeliest of all, over the positions that count.
+
+    Raises ValueError where an array on the way to the answers exceeds memory.
+    """
+    require_answers(config, batch.tokens)
     return float(_accuracy(config, dict(parameters), batch))
 
 

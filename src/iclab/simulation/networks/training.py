@@ -4,6 +4,8 @@ Batch and step belong together: step s draws with a key of its own, so a run tha
 through the numbers of one that was not.
 """
 
+import contextlib
+import inspect
 import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -17,14 +19,16 @@ import optax
 
 from iclab.numerics import checked_number, require, whole_number
 from iclab.simulation.keys import checked_key
+from iclab.simulation.memory import exhaustion_said
 from iclab.simulation.networks.checks import (
     check_batch,
-    check_shapes,
     checked_data,
     checked_network,
     checked_parameters,
+    checked_shapes,
 )
 from iclab.simulation.networks.parts import LARGEST, Network, Parameters
+from iclab.simulation.networks.sizes import require_slopes
 from iclab.simulation.sequences.batches import Batch, Data
 
 if TYPE_CHECKING:
@@ -86,23 +90,21 @@ def train(
     says the step, when the loss leaves the finite numbers or a weight exceeds 1e15: what was handed to `checkpoints`
     before stays good.
     """
-    with jax.enable_x64(False):  # single precision, whatever the setting
+    with jax.enable_x64(False), exhaustion_said():  # single precision, whatever the setting
         return _trained(
-            checked_network(config), checked_data(data), steps, _checked_optimizer(optimizer), checked_key(key),
-            checkpoints, resume,
-        )  # fmt: skip
+            checked_network(config), checked_data(data), steps, optimizer, checked_key(key), checkpoints, resume
+        )
 
 
 def _trained(
     config: Network, data: Data, steps: Any, optimizer: Any, key: Any, checkpoints: Any, resume: State | None
 ) -> State:
-    require(
-        checkpoints is None or callable(checkpoints),
-        f"checkpoints must be a function of step and state; got {type(checkpoints).__name__}.",
-    )
+    _check_checkpoints(checkpoints)
     keys = roles(key)
     fixed = data.fixed(keys.fixed)
-    check_shapes(config, data, fixed)
+    batch = checked_shapes(config, data, fixed)
+    require_slopes(config, batch.tokens, _side_by_side(config, len(batch.tokens)))
+    _check_optimizer(config, optimizer)
     state = _begun(config, optimizer, keys) if resume is None else _resumed(config, optimizer, resume)
     step, loss = state["step"], state["loss"]
     parameters, memory = state["parameters"], state["optimizer"]
@@ -189,7 +191,10 @@ def _weighted_sum(config: Network, kind: str, parameters: Parameters, batch: Bat
     if kind == "square":
         each = (outputs[..., 0] - batch.target) ** 2
     else:
-        each = optax.softmax_cross_entropy_with_integer_labels(outputs, batch.target)
+        known = jnp.where(
+            batch.target < 0, outputs.shape[-1], batch.target
+        )  # a negative one would count from the end
+        each = optax.softmax_cross_entropy_with_integer_labels(outputs, known)
     return jnp.sum(each * batch.weight)
 
 
@@ -239,12 +244,39 @@ def _numpy(tree: Any) -> Any:
     return jax.tree.map(np.asarray, tree)
 
 
-def _checked_optimizer(optimizer: Any) -> optax.GradientTransformation:
+def _check_optimizer(config: Network, optimizer: Any) -> None:
+    """Raises ValueError unless it is an optimizer that changes the weights by their slopes and numbers alone."""
     require(
         callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None)),
         f"optimizer must be one of optax, such as optax.adam(1e-3); got {type(optimizer).__name__}.",
     )
-    return optimizer
+
+    def stepped(weights: Any) -> tuple[Any, Any]:
+        change, memory = optimizer.update(weights, optimizer.init(weights), weights)
+        return optax.apply_updates(weights, change), memory
+
+    weights = jax.eval_shape(config.start, jax.eval_shape(lambda: jax.random.key(0)))
+    try:
+        _, memory = jax.eval_shape(stepped, weights)
+    except (TypeError, ValueError) as error:
+        said = str(error).splitlines()[0]
+        raise ValueError(f"optimizer must change weights by their slopes alone; it does not: {said}") from None
+    keys = [leaf for leaf in jax.tree.leaves(memory) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)]
+    require(not keys, "optimizer must remember numbers alone; it remembers a random key, which no file holds.")
+
+
+def _check_checkpoints(checkpoints: Any) -> None:
+    takes = callable(checkpoints)
+    if takes:
+        with contextlib.suppress(ValueError):  # what is built in may not say what it takes
+            try:
+                inspect.signature(checkpoints).bind(0, None)
+            except TypeError:
+                takes = False
+    require(
+        checkpoints is None or takes,
+        f"checkpoints must be a function of step and state; got {type(checkpoints).__name__}.",
+    )
 
 
 def _recorded(steps: Any, after: int) -> list[int]:

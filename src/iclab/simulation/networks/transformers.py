@@ -21,6 +21,8 @@ from iclab.simulation.networks.parts import (
 )
 from iclab.simulation.networks.places import Places
 
+MOST_LAYERS = 1000
+
 
 @dataclass(frozen=True)
 class Transformer:
@@ -59,6 +61,10 @@ class Transformer:
             object.__setattr__(self, name, whole_number(name, getattr(self, name), least=0))
         for name in ("causal", "gain", "tied", "last_only"):
             instance(name, getattr(self, name), bool)
+        require(
+            self.layers <= MOST_LAYERS,
+            f"layers must be at most {MOST_LAYERS}, since each is compiled by itself; got {self.layers}.",
+        )
         one_of("activation", self.activation, tuple(ACTIVATIONS))
         one_of("attention", self.attention, ("softmax", "linear"))
         one_of("positions", self.positions, ("absolute", "shortformer", "rotary", "none"))
@@ -183,7 +189,8 @@ class Transformer:
         if self.positions == "rotary":
             query, key = rotated(query, length), rotated(key, length)
         scores = query @ key.swapaxes(2, 3) / math.sqrt(self.head_dim)
-        seen = np.tril(np.ones((length, length), bool))[-query.shape[2] :] if self.causal else None
+        asked_at = np.arange(length, dtype=np.int32)[-query.shape[2] :, None]
+        seen = jnp.arange(length, dtype=jnp.int32) <= asked_at if self.causal else None
         shares = softmax_shares(scores, seen) if self.attention == "softmax" else linear_shares(scores, seen)
         heard = (shares @ value).swapaxes(1, 2).reshape(-1, self.width)
         return heard @ parameters[f"{name}.output.weight"].T

@@ -37,6 +37,10 @@ class PeriodicSequences:
         for name, least in {"vocabulary": 2, "length": 3, "shortest": 1, "longest": 1, "batch_size": 1}.items():
             object.__setattr__(self, name, whole_number(name, getattr(self, name), least=least))
         require(
+            self.vocabulary <= 2**24,
+            f"vocabulary must be at most 2**24, so that single precision tells tokens apart; got {self.vocabulary}.",
+        )
+        require(
             self.shortest <= self.longest,
             f"shortest must be at most longest, {self.longest}; got {self.shortest}.",
         )
