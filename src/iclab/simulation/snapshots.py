@@ -57,7 +57,6 @@ class Folder:
     key: "PRNGKeyArray"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", _writable(_path("path", self.path)))
         checked_network(self.network)
         checked_data(self.data)
         require(
@@ -65,19 +64,19 @@ class Folder:
             f"optimizer must say in words which one it is; got {type(self.optimizer).__name__}. "
             'Write "adam 1e-3", say.',
         )
+        checked_key(self.key)
+        object.__setattr__(self, "path", _writable(_path("path", self.path)))
         self._require_same_run()
 
     @property
     def run(self) -> dict[str, Any]:
         """What run this is, as `run.json` has it."""
-        words = np.asarray(jax.random.key_data(checked_key(self.key))).tolist()
+        words = np.asarray(jax.random.key_data(self.key)).tolist()
         named = {"network": self.network, "data": self.data, "optimizer": self.optimizer, "key": words}
         return {name: described(name, part) for name, part in named.items()}
 
     def steps(self) -> tuple[int, ...]:
         """The steps whose checkpoints are here, in order."""
-        if not self.path.is_dir():
-            return ()
         found = (_CHECKPOINT.fullmatch(entry.name) for entry in self.path.iterdir() if entry.is_dir())
         return tuple(sorted(int(name[1]) for name in found if name))
 
