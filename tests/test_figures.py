@@ -1,11 +1,15 @@
 """Marks that the figures of all studies share."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iclab import figures
+from iclab.studies import STUDIES
+from iclab.studies.pretraining import Span
 
 
 def named(low: float, high: float, base: int = 10) -> list[str]:
@@ -64,3 +68,25 @@ def test_a_legend_below_takes_as_many_columns_as_fit() -> None:
 
     assert columns("s =") == 4
     assert columns("exact fixed point, s =") == 2
+
+
+@pytest.mark.parametrize("count", [3, 7, 8, 20])
+def test_every_item_has_a_color_of_its_own(count: int) -> None:
+    colors, items = zip(*figures.colored(range(count), first=1), strict=True)
+    assert items == tuple(range(count))
+    assert len({*colors, figures.colors(1 + count)[0]}) == 1 + count
+
+
+def test_few_items_have_the_colors_of_the_palette() -> None:
+    assert [color for color, _ in figures.colored("ab", first=2)] == list(figures.COLORS[2:4])
+
+
+def test_every_curve_that_was_asked_for_is_drawn_and_named() -> None:
+    study = STUDIES["double-descent"]
+    asked = tuple(float(alpha) for alpha in range(1, 10))  # more than there are colors
+    few = Span(0.1, 10.0, 3)
+    case = replace(study.quick, alpha=asked, tau=few, finite_tau=few, dimension=(4,), leverage_tau=(0.5,))
+    figure = figures.drawn(study, study.run(case, seeds=0))
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert len(legend.get_texts()) == len(asked)

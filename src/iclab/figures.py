@@ -3,8 +3,8 @@
 import io
 import json
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from iclab.study import Study
+
+Item = TypeVar("Item")
 
 # Okabe and Ito's palette: distinguishable with every kind of colour vision.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
@@ -83,6 +85,22 @@ def inline(svg: bytes, *, name: str) -> str:
     """An SVG file as an element of a page; its ids begin with `name`, so that figures on one page keep apart."""
     text = svg.decode()
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+
+
+def colored(items: Iterable[Item], *, first: int = 0) -> Iterator[tuple[str, Item]]:
+    """Each item with a color of its own."""
+    known = list(items)
+    return zip(colors(first + len(known))[first:], known, strict=True)
+
+
+def colors(count: int) -> tuple[str, ...]:
+    """So many different colors; beyond the palette a scale from dark to light, in which neighbours lie close."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    if count <= len(COLORS):
+        return COLORS[:count]
+    return tuple(to_hex(color) for color in colormaps["viridis"](np.linspace(0, 0.92, count)))
 
 
 def pale(color: str) -> tuple[float, float, float]:

@@ -120,7 +120,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["noise"], sharey=True))
     eigenvalues, spectrum = exact.sizes["mode"], figures.eigenvalues(result)
     for i, axes in enumerate(panels):
-        for mode, color in zip(range(eigenvalues), figures.COLORS * eigenvalues, strict=False):
+        for color, mode in figures.colored(range(eigenvalues)):
             here, named = {"noise": i, "mode": mode}, mode == 0
             label = f"exact fixed point, s = {spectrum[mode]:g}"
             figures.theory_line(axes, exact.context_length, exact.strength.isel(here), color=color, label=label)

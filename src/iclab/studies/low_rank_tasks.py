@@ -160,7 +160,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             axes.imshow(entries, cmap="RdBu_r", vmin=-size, vmax=size)
             axes.set(title=f"trained $M$, $k$ = {rank}, seed 0", xticks=[], yticks=[])
     long, limit = result["theory/long"].to_dataset(), result["theory/shares"].to_dataset()
-    for i, color in zip(range(long.sizes["inside"]), figures.COLORS, strict=False):
+    for color, i in figures.colored(range(long.sizes["inside"])):
         finite = long.loss.isel(inside=i).where(np.isfinite)
         label = f"inside {float(long.inside[i]):g}"
         figures.theory_line(losses, long.outside, finite, color=color, label=label)

@@ -152,7 +152,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["context_length"], sharey=True))
     spectrum = figures.eigenvalues(result)
     for i, axes in enumerate(panels):
-        for mode, color in zip(range(exact.sizes["mode"]), figures.COLORS * exact.sizes["mode"], strict=False):
+        for color, mode in figures.colored(range(exact.sizes["mode"])):
             here = {"context_length": i, "mode": mode}
             named = mode == 0
             if "simulation" in result.children:

@@ -103,7 +103,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     curves, best = result["theory/curves"].to_dataset(), result["theory/best"].to_dataset()
     titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
     for axes, (target, title) in zip(panels, titles.items(), strict=True):
-        for color, ridge in zip(figures.COLORS, curves.ridge.values, strict=False):
+        for color, ridge in figures.colored(curves.ridge.values):
             figures.theory_line(
                 axes, curves.tau, curves[target].sel(ridge=ridge), color=color, label=f"λ = {ridge:g}"
             )
@@ -133,7 +133,7 @@ def _draw_runs(axes: "Axes", result: "xr.DataTree", target: str) -> None:
     ridges, largest = list(result["theory/curves"].to_dataset().ridge.values), runs.dimension.values[-1]
     for i, ridge in enumerate(runs.ridge.values):
         tau = sizes.sequences.sel(dimension=largest, ridge=ridge) / largest**2
-        color = figures.COLORS[ridges.index(ridge)] if ridge in ridges else figures.INK
+        color = figures.colors(len(ridges))[ridges.index(ridge)] if ridge in ridges else figures.INK
         label = f"drawn runs, D = {largest}" if i == 0 else None
         figures.mean_points(axes, tau, runs[target].sel(dimension=largest, ridge=ridge), color=color, label=label)
 

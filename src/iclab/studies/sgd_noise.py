@@ -156,7 +156,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     simulated = "simulation" in result.children
     for axes, theory, simulation in ((below, "expected", "runs"), (beyond, "beyond", "beyond")):
         exact = result[f"theory/{theory}"].to_dataset()
-        for i, color in zip(range(exact.sizes["setting"]), figures.COLORS, strict=False):
+        for color, i in figures.colored(range(exact.sizes["setting"])):
             one = exact.isel(setting=i)
             label = f"expected, η = {float(one.rate):g}, B = {int(one.batch)}"
             figures.theory_line(axes, one.step, one.loss, color=color, label=label)

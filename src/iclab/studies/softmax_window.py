@@ -165,8 +165,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Error against scale with the trained windows; best scale against length; linear attention and offsets."""
     errors, scales, rivals = figure.subplots(1, 3)
     curves, laws = result["theory/curves"].to_dataset(), result["theory/laws"].to_dataset()
-    for i, ratio in enumerate(curves.ratio.values):
-        color = figures.COLORS[i % len(figures.COLORS)]
+    for i, (color, ratio) in enumerate(figures.colored(curves.ratio.values)):
         label = f"$L^2/\\rho$ = {ratio:g}"
         figures.theory_line(errors, curves.scale, curves.error.isel(ratio=i), color=color, label=label)
         if "simulation" in result.children:

@@ -118,7 +118,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     if "simulation" in result.children:
         heads["simulation"] = result["simulation/heads"].to_dataset()
     scalar = result["theory/scalar"].to_dataset()
-    for mode, color in zip(range(scalar.sizes["mode"]), figures.COLORS * scalar.sizes["mode"], strict=False):
+    for color, mode in figures.colored(range(scalar.sizes["mode"])):
         first = {name: curves.isel(seed=0, mode=mode) for name, curves in heads.items()}
         label = f"mode {mode}"
         figures.theory_line(values, scalar.time, scalar.value.isel(seed=0, mode=mode), color=color, label=label)
