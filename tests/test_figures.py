@@ -52,24 +52,6 @@ def test_ticks_that_a_study_names_itself_stay(numbers: list[float]) -> None:
     assert [one.get_text() for one in figure.axes[0].get_xticklabels()] == [f"at {number}" for number in numbers]
 
 
-def test_a_legend_below_takes_as_many_columns_as_fit() -> None:
-    def columns(words: str) -> int:
-        def draw(figure: Figure) -> None:
-            axes: Axes = figure.subplots()
-            for number in range(4):
-                axes.plot([0, 1], label=f"{words} {number}")
-            figures.legend_below(figure, axes)
-
-        figure = figures.sketched(draw, size=(4.0, 3.0))
-        figure.draw_without_rendering()
-        (legend,) = figure.legends
-        assert legend.get_window_extent().width <= figure.bbox.width
-        return len({round(text.get_window_extent().x0) for text in legend.get_texts()})
-
-    assert columns("s =") == 4
-    assert columns("exact fixed point, s =") == 2
-
-
 @pytest.mark.parametrize("count", [3, 7, 8, 20])
 def test_every_item_has_a_color_of_its_own(count: int) -> None:
     colors, items = zip(*figures.colored(range(count), first=1), strict=True)

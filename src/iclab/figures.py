@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from iclab import legends
+
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
@@ -28,7 +30,8 @@ _STYLE: dict[Any, Any] = {
     "axes.labelcolor": INK,
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
-    "legend.frameon": False,
+    "legend.framealpha": 1,
+    "legend.edgecolor": "none",
     "legend.fontsize": 8,
     "lines.solid_capstyle": "round",
     "svg.fonttype": "path",
@@ -51,6 +54,7 @@ def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> 
         draw(figure)
         for axes in figure.axes:
             _plain_numbers(axes)
+        legends.clear(figure)
     return figure
 
 
@@ -164,16 +168,6 @@ def eigenvalues(result: "xr.DataTree") -> list[float]:
     """Eigenvalues of the inputs in the case of a result, which name its modes."""
     case = json.loads(result.attrs["case"])
     return case["eigenvalues"] if "eigenvalues" in case else case["problem"]["eigenvalues"]
-
-
-def legend_below(figure: "Figure", axes: "Axes") -> None:
-    """The legend of one panel below all of them, where it covers no curve, in as many columns as fit."""
-    handles, labels = axes.get_legend_handles_labels()
-    for columns in range(min(len(labels), 4), 0, -1):
-        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns)
-        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
-            return
-        legend.remove()
 
 
 def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab import figures
+from iclab import figures, legends
 from iclab import theory as theories
 from iclab.claims import Limit, WithinErrors
 from iclab.numerics import nonnegative, require, whole_numbers
@@ -138,7 +138,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             ylim=(-0.1, None),
         )
     panels[0].set_ylabel("strength $p\\,q$ of a mode")
-    figures.legend_below(figure, panels[0])
+    legends.below(figure, panels[0])
 
 
 STUDY = Study(

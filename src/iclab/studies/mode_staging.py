@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab import figures
+from iclab import figures, legends
 from iclab import theory as theories
 from iclab.claims import Misses, Vanishes, WithinErrors
 from iclab.numerics import positive, require, whole_number, whole_numbers
@@ -167,7 +167,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             figures.dashed_line(axes, leading.time, leading.strength.isel(here), color=color, label=label)
         axes.set(title=f"N = {int(exact.context_length[i])}", xlabel="training time $t$  (units of $\\tau$)")
     panels[0].set_ylabel("strength $p\\,q$ of a mode")
-    figures.legend_below(figure, panels[0])
+    legends.below(figure, panels[0])
 
 
 STUDY = Study(

@@ -210,7 +210,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     bayes.set_ylabel("mean squared error")
     bayes.set_title(f"dMMSE, D → ∞: α = {case['bayes_alpha']:g}, ρ = {case['bayes_noise']:g}")
     bayes.set_ylim(bottom=0)
-    bayes.legend(frameon=True, framealpha=1, edgecolor="none")
+    bayes.legend()
 
 
 def _draw_drawn(axes: "Axes", result: "xr.DataTree") -> None:
