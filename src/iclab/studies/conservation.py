@@ -231,10 +231,10 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         label = f"one-pass SGD, B = {int(result['simulation/batches'].batch[-1])}, {trained.sizes['seed']} seeds"
         for color, mode in figures.colored(range(exact.sizes["mode"])):
             rows = trained.balance.isel(mode=mode).values
-            figures.seed_lines(modes, trained.time, rows, color=figures.pale(color))
-        batch = int(result["simulation/batches"].batch[-1])
-        label = f"their sum under one-pass SGD, B = {batch}"
-        figures.seed_lines(modes, trained.time, trained.total.values, color="#999999", label=label)
+            figures.seed_lines(modes, trained.time, rows, color=figures.pale(color), label=None if mode else label)
+        figures.seed_lines(
+            modes, trained.time, trained.total.values, color="#999999", label="their sum under one-pass SGD"
+        )
         rates.legend()
     for color, mode in figures.colored(range(exact.sizes["mode"])):
         figures.theory_line(

@@ -142,7 +142,10 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             curve, least = curves.sel(kappa=kappa), best.sel(kappa=kappa)
             figures.theory_line(axes, curve.alpha, curve[target], color=color, label=f"κ = {kappa:g}")
             inside = curve.alpha.min() <= least.alpha <= curve.alpha.max()
-            axes.plot(least.alpha.where(inside), least.error.where(inside), "o", color=color, ms=5, zorder=4)
+            label = "least error" if kappa == curves.kappa[-1] else None
+            axes.plot(
+                least.alpha.where(inside), least.error.where(inside), "v", color=color, ms=6, zorder=4, label=label
+            )
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(LENGTH)

@@ -99,7 +99,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     figures.loss_axes(run, title="drops of seed 0")
     run.set_xscale("log")
     run.legend()
-    times.set(xscale="log", yscale="log", xlabel="predicted time", ylabel="simulated time", title="all seeds")
+    times.set(xscale="log", yscale="log", title="all seeds; line: as predicted")
+    times.set(xlabel="predicted time  (units of $\\tau$)", ylabel="simulated time  (units of $\\tau$)")
 
 
 STUDY = Study(
