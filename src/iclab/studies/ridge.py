@@ -119,7 +119,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     ridges.set_xscale("log")
     ridges.set_yscale("symlog", linthresh=1e-3)
     ridges.set_ylim(bottom=0)
-    ridges.set_yticks([0, 1e-3, 1e-2, 1e-1, 1], labels=["0", "0.001", "0.01", "0.1", "1"])
+    ticks = [0, *(10.0**power for power in range(-3, 10) if 10.0**power <= ridges.get_ylim()[1])]
+    ridges.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     ridges.set_yticks([], minor=True)
     ridges.set_xlabel(SEQUENCES)
     ridges.set_ylabel("ridge  λ")
