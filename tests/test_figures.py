@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -61,6 +62,10 @@ def test_every_item_has_a_color_of_its_own(count: int) -> None:
 
 def test_few_items_have_the_colors_of_the_palette() -> None:
     assert [color for color, _ in figures.colored("ab", first=2)] == list(figures.COLORS[2:4])
+
+
+def test_one_seed_is_no_plural() -> None:
+    assert [figures.seeds(xr.Dataset(coords={"seed": range(count)})) for count in (1, 2)] == ["1 seed", "2 seeds"]
 
 
 def test_every_curve_that_was_asked_for_is_drawn_and_named() -> None:

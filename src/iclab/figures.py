@@ -164,6 +164,12 @@ def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = No
         axes.axhline(level, color="#777777", lw=0.8, ls=":", zorder=1, label=label if i == 0 else None)
 
 
+def seeds(simulated: "xr.Dataset") -> str:
+    """How many seeds a simulation has, in words."""
+    count = simulated.sizes["seed"]
+    return f"{count} seed{'' if count == 1 else 's'}"
+
+
 def eigenvalues(result: "xr.DataTree") -> list[float]:
     """Eigenvalues of the inputs in the case of a result, which name its modes."""
     case = json.loads(result.attrs["case"])

@@ -139,7 +139,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     drawn = result["simulation/trained"].to_dataset().isel(batch=-1) if "simulation" in result.children else None
     for color, start in figures.colored(range(flow.sizes["start"])):
         if drawn is not None:
-            label = f"one-pass SGD, B = {int(drawn.batch)}, {drawn.sizes['seed']} seeds" if start == 0 else None
+            label = f"one-pass SGD, B = {int(drawn.batch)}, {figures.seeds(drawn)}" if start == 0 else None
             rows = drawn.misalignment.isel(start=start).values
             figures.seed_lines(share, drawn.time, rows, color=figures.pale(color), label=label)
         label = f"exact flow, start {start}"

@@ -228,7 +228,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         line = drift.median("seed").isel(steps=-1).values * per_step / per_step[-1]
         figures.theory_line(rates, per_step, line, label="first order in the rate")
         trained = result["simulation/modes"].to_dataset()
-        label = f"one-pass SGD, B = {int(result['simulation/batches'].batch[-1])}, {trained.sizes['seed']} seeds"
+        label = f"one-pass SGD, B = {int(result['simulation/batches'].batch[-1])}, {figures.seeds(trained)}"
         for color, mode in figures.colored(range(exact.sizes["mode"])):
             rows = trained.balance.isel(mode=mode).values
             figures.seed_lines(modes, trained.time, rows, color=figures.pale(color), label=None if mode else label)

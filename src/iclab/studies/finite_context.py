@@ -129,7 +129,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             if "simulation" in result.children:
                 drawn = result["simulation/most"].to_dataset()
                 sequences = int(result["simulation/fitted"].sequences[-1])
-                label = f"fitted to {sequences} contexts, {drawn.sizes['seed']} seeds" if named else None
+                label = f"fitted to {sequences} contexts, {figures.seeds(drawn)}" if named else None
                 figures.seed_dots(axes, drawn.context_length, drawn.strength.isel(here), color=color, label=label)
         axes.set(
             title=f"label noise {float(exact.noise[i]):g}",

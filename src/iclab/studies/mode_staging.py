@@ -157,7 +157,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             named = mode == 0
             if "simulation" in result.children:
                 drawn = result["simulation/trained"].to_dataset()
-                label = f"one-pass SGD, {drawn.sizes['seed']} seeds" if named else None
+                label = f"one-pass SGD, {figures.seeds(drawn)}" if named else None
                 rows = drawn.strength.isel(here).values
                 figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=label)
             curve = exact.strength.isel(here)

@@ -189,7 +189,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     figures.theory_line(stairs, lines.noise, lines.best_rank)
     if simulated:
         drawn = result["simulation/tests"].to_dataset()
-        label = f"drawn contexts, {drawn.sizes['seed']} seeds"
+        label = f"drawn contexts, {figures.seeds(drawn)}"
         figures.seed_dots(stairs, drawn.noise, drawn.best_rank.values, color=figures.COLORS[0], label=label)
         stairs.legend()
     training.set(title="losses (× one-pass SGD)", xlabel="rank $r$", ylabel="mean squared error")

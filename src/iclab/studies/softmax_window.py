@@ -177,7 +177,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     figures.dashed_line(scales, laws.context_length, laws.law, color=figures.COLORS[0], label="affine, long contexts")
     if "simulation" in result.children:
         run = result["simulation/lengths"].to_dataset()
-        label = f"trained, {run.sizes['seed']} seeds"
+        label = f"trained, {figures.seeds(run)}"
         figures.seed_dots(scales, run.context_length, run.scale.values, color=figures.INK, label=label)
     rival = result["theory/rivals"].to_dataset()
     figures.theory_line(rivals, rival.offset, rival.linear, color=figures.COLORS[1], label="linear attention")
