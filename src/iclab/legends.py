@@ -25,8 +25,10 @@ def clear(figure: "Figure") -> None:
 
     The figure grows by the room that they take below, so that no panel shrinks for them.
     """
-    figure.draw_without_rendering()
     legends = [(axes, legend) for axes in figure.axes if (legend := axes.get_legend())]
+    if not legends:
+        return
+    figure.draw_without_rendering()
     crowded = [axes for axes, legend in legends if covers(axes, legend) and not _placed(axes, legend)]
     height = max((_moved_below(axes) for axes in crowded), default=0.0)
     figure.set_figheight(figure.get_figheight() + height)
