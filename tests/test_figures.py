@@ -64,6 +64,14 @@ def test_few_items_have_the_colors_of_the_palette() -> None:
     assert [color for color, _ in figures.colored("ab", first=2)] == list(figures.COLORS[2:4])
 
 
+@pytest.mark.parametrize(("asked", "empty"), [(0, ["", "simulation only:\nno seeds", ""]), (1, ["", "", ""])])
+def test_panels_that_theory_alone_leaves_empty_say_so(asked: int, empty: list[str]) -> None:
+    study = STUDIES["conservation"]
+    case = replace(study.quick, steps=15, runs=2, transformer_steps=15)
+    panels = figures.drawn(study, study.run(case, seeds=asked)).axes
+    assert ["".join(text.get_text() for text in axes.texts) for axes in panels] == empty
+
+
 def test_one_seed_is_no_plural() -> None:
     assert [figures.seeds(xr.Dataset(coords={"seed": range(count)})) for count in (1, 2)] == ["1 seed", "2 seeds"]
 

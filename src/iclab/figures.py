@@ -41,7 +41,19 @@ _STYLE: dict[Any, Any] = {
 
 def drawn(study: "Study", result: "xr.DataTree") -> "Figure":
     """The figure of a study for one of its results."""
-    return sketched(lambda figure: study.figure(result, figure), size=study.size)
+
+    def draw(figure: "Figure") -> None:
+        study.figure(result, figure)
+        if "simulation" not in result.children:
+            _say_what_is_missing(figure)
+
+    return sketched(draw, size=study.size)
+
+
+def _say_what_is_missing(figure: "Figure") -> None:
+    for axes in figure.axes:
+        if axes.axison and not axes.has_data():
+            axes.text(0.5, 0.5, "simulation only:\nno seeds", ha="center", va="center", transform=axes.transAxes)
 
 
 def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> "Figure":
