@@ -71,6 +71,16 @@ def test_no_seeds_ask_theory_alone(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["verdicts"] == []
 
 
+def test_fewer_seeds_leave_the_figure_of_more_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    figures = []
+    for seeds in ("2", "1", "0"):
+        assert run("run", "abrupt-drop", *SMALL, "--seeds", seeds, "--out", str(tmp_path), "--json") == 0
+        path = Path(json.loads(capsys.readouterr().out)["figure"])
+        figures.append((path, path.read_bytes()))
+    assert len({path for path, _ in figures}) == 3
+    assert all(path.read_bytes() == content for path, content in figures)
+
+
 def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) -> None:
     assert run("studies", "--json") == 0
     listed = {row["name"]: row["question"] for row in json.loads(capsys.readouterr().out)}

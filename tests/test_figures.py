@@ -1,11 +1,16 @@
 """Marks that the figures of all studies share."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from iclab import figures
+from iclab.studies import STUDIES
+from iclab.studies.pretraining import Span
 
 
 def named(low: float, high: float, base: int = 10) -> list[str]:
@@ -48,19 +53,35 @@ def test_ticks_that_a_study_names_itself_stay(numbers: list[float]) -> None:
     assert [one.get_text() for one in figure.axes[0].get_xticklabels()] == [f"at {number}" for number in numbers]
 
 
-def test_a_legend_below_takes_as_many_columns_as_fit() -> None:
-    def columns(words: str) -> int:
-        def draw(figure: Figure) -> None:
-            axes: Axes = figure.subplots()
-            for number in range(4):
-                axes.plot([0, 1], label=f"{words} {number}")
-            figures.legend_below(figure, axes)
+@pytest.mark.parametrize("count", [3, 7, 8, 20])
+def test_every_item_has_a_color_of_its_own(count: int) -> None:
+    colors, items = zip(*figures.colored(range(count), first=1), strict=True)
+    assert items == tuple(range(count))
+    assert len({*colors, figures.colors(1 + count)[0]}) == 1 + count
 
-        figure = figures.sketched(draw, size=(4.0, 3.0))
-        figure.draw_without_rendering()
-        (legend,) = figure.legends
-        assert legend.get_window_extent().width <= figure.bbox.width
-        return len({round(text.get_window_extent().x0) for text in legend.get_texts()})
 
-    assert columns("s =") == 4
-    assert columns("exact fixed point, s =") == 2
+def test_few_items_have_the_colors_of_the_palette() -> None:
+    assert [color for color, _ in figures.colored("ab", first=2)] == list(figures.COLORS[2:4])
+
+
+@pytest.mark.parametrize(("asked", "empty"), [(0, ["", "simulation only:\nno seeds", ""]), (1, ["", "", ""])])
+def test_panels_that_theory_alone_leaves_empty_say_so(asked: int, empty: list[str]) -> None:
+    study = STUDIES["conservation"]
+    case = replace(study.quick, steps=15, runs=2, transformer_steps=15)
+    panels = figures.drawn(study, study.run(case, seeds=asked)).axes
+    assert ["".join(text.get_text() for text in axes.texts) for axes in panels] == empty
+
+
+def test_one_seed_is_no_plural() -> None:
+    assert [figures.seeds(xr.Dataset(coords={"seed": range(count)})) for count in (1, 2)] == ["1 seed", "2 seeds"]
+
+
+def test_every_curve_that_was_asked_for_is_drawn_and_named() -> None:
+    study = STUDIES["double-descent"]
+    asked = tuple(float(alpha) for alpha in range(1, 10))  # more than there are colors
+    few = Span(0.1, 10.0, 3)
+    case = replace(study.quick, alpha=asked, tau=few, finite_tau=few, dimension=(4,), leverage_tau=(0.5,))
+    figure = figures.drawn(study, study.run(case, seeds=0))
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert len(legend.get_texts()) == len(asked)

@@ -139,10 +139,11 @@ def _run(name: str, words: list[str]) -> int:
         result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=name))
     from iclab import figures
 
-    figure = store.path(study, case).with_suffix(".pdf")
+    whole = store.path(study, case)  # every seed; the figure shows those asked for, and is named for them
+    figure = whole.with_name(f"{whole.stem}-seeds-{len(study.asked(seeds))}.pdf")
     with written_whole(figure) as file:
         file.write_bytes(figures.as_bytes(figures.drawn(study, result), "pdf", name=name))
-    numbers = store.path(study, case) if study.asked(seeds) or study.simulation is None else None
+    numbers = whole if study.asked(seeds) or study.simulation is None else None
     if options.json:
         print(json.dumps(_summary(study, result, numbers, figure), allow_nan=False))
         return 0

@@ -3,10 +3,12 @@
 import io
 import json
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+
+from iclab import legends
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from iclab.study import Study
+
+Item = TypeVar("Item")
 
 # Okabe and Ito's palette: distinguishable with every kind of colour vision.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
@@ -26,7 +30,8 @@ _STYLE: dict[Any, Any] = {
     "axes.labelcolor": INK,
     "axes.titlesize": 9,
     "axes.titlelocation": "left",
-    "legend.frameon": False,
+    "legend.framealpha": 1,
+    "legend.edgecolor": "none",
     "legend.fontsize": 8,
     "lines.solid_capstyle": "round",
     "svg.fonttype": "path",
@@ -36,7 +41,19 @@ _STYLE: dict[Any, Any] = {
 
 def drawn(study: "Study", result: "xr.DataTree") -> "Figure":
     """The figure of a study for one of its results."""
-    return sketched(lambda figure: study.figure(result, figure), size=study.size)
+
+    def draw(figure: "Figure") -> None:
+        study.figure(result, figure)
+        if "simulation" not in result.children:
+            _say_what_is_missing(figure)
+
+    return sketched(draw, size=study.size)
+
+
+def _say_what_is_missing(figure: "Figure") -> None:
+    for axes in figure.axes:
+        if axes.axison and not axes.has_data():
+            axes.text(0.5, 0.5, "simulation only:\nno seeds", ha="center", va="center", transform=axes.transAxes)
 
 
 def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> "Figure":
@@ -49,6 +66,7 @@ def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> 
         draw(figure)
         for axes in figure.axes:
             _plain_numbers(axes)
+        legends.clear(figure)
     return figure
 
 
@@ -83,6 +101,22 @@ def inline(svg: bytes, *, name: str) -> str:
     """An SVG file as an element of a page; its ids begin with `name`, so that figures on one page keep apart."""
     text = svg.decode()
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+
+
+def colored(items: Iterable[Item], *, first: int = 0) -> Iterator[tuple[str, Item]]:
+    """Each item with a color of its own."""
+    known = list(items)
+    return zip(colors(first + len(known))[first:], known, strict=True)
+
+
+def colors(count: int) -> tuple[str, ...]:
+    """So many different colors; beyond the palette a scale from dark to light, in which neighbours lie close."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    if count <= len(COLORS):
+        return COLORS[:count]
+    return tuple(to_hex(color) for color in colormaps["viridis"](np.linspace(0, 0.92, count)))
 
 
 def pale(color: str) -> tuple[float, float, float]:
@@ -142,20 +176,16 @@ def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = No
         axes.axhline(level, color="#777777", lw=0.8, ls=":", zorder=1, label=label if i == 0 else None)
 
 
+def seeds(simulated: "xr.Dataset") -> str:
+    """How many seeds a simulation has, in words."""
+    count = simulated.sizes["seed"]
+    return f"{count} seed{'' if count == 1 else 's'}"
+
+
 def eigenvalues(result: "xr.DataTree") -> list[float]:
     """Eigenvalues of the inputs in the case of a result, which name its modes."""
     case = json.loads(result.attrs["case"])
     return case["eigenvalues"] if "eigenvalues" in case else case["problem"]["eigenvalues"]
-
-
-def legend_below(figure: "Figure", axes: "Axes") -> None:
-    """The legend of one panel below all of them, where it covers no curve, in as many columns as fit."""
-    handles, labels = axes.get_legend_handles_labels()
-    for columns in range(min(len(labels), 4), 0, -1):
-        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns)
-        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
-            return
-        legend.remove()
 
 
 def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:

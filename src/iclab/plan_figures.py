@@ -51,7 +51,7 @@ def ridges(figure: "Figure", ratios: Ratios, best: dict[str, float]) -> None:
     strengths = np.geomspace(1e-6, 1e2, 300)
     errors = generalization.errors(ratios, ridge=strengths)
     axes = figure.subplots()
-    for color, (target, ridge) in zip(figures.COLORS, best.items(), strict=False):
+    for color, (target, ridge) in figures.colored(best.items()):
         figures.theory_line(axes, strengths, getattr(errors, target), color=color, label=target)
         if 0 < ridge < np.inf:
             axes.plot(ridge, getattr(generalization.errors(ratios, ridge=ridge), target), "o", color=color)
@@ -78,7 +78,7 @@ def forecast(figure: "Figure", asked: Any, found: planning.Forecast) -> None:
     ratios = found.ratios
     curve = generalization.errors(Ratios(ratios.alpha, ratios.kappa, tau, ratios.noise), ridge=asked.ridge)
     axes = figure.subplots()
-    for color, target in zip(figures.COLORS, ("icl", "idg"), strict=False):
+    for color, target in figures.colored(("icl", "idg")):
         figures.theory_line(axes, tau, getattr(curve, target), color=color, label=f"{target}, D → ∞")
         axes.plot(
             ratios.tau, getattr(found.leverage or found.pool, target), "x", color=color, label=f"{target}, this run"

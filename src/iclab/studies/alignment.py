@@ -137,14 +137,14 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     spectrum = figures.eigenvalues(result)
     flow, diagonal = (result[f"theory/{name}"].to_dataset() for name in ("flow", "diagonal"))
     drawn = result["simulation/trained"].to_dataset().isel(batch=-1) if "simulation" in result.children else None
-    for start, color in zip(range(flow.sizes["start"]), figures.COLORS * flow.sizes["start"], strict=False):
+    for color, start in figures.colored(range(flow.sizes["start"])):
         if drawn is not None:
-            label = f"one-pass SGD, B = {int(drawn.batch)}, {drawn.sizes['seed']} seeds" if start == 0 else None
+            label = f"one-pass SGD, B = {int(drawn.batch)}, {figures.seeds(drawn)}" if start == 0 else None
             rows = drawn.misalignment.isel(start=start).values
             figures.seed_lines(share, drawn.time, rows, color=figures.pale(color), label=label)
         label = f"exact flow, start {start}"
         figures.theory_line(share, flow.time, flow.misalignment.isel(start=start), color=color, label=label)
-    for mode, color in zip(range(flow.sizes["mode"]), figures.COLORS * flow.sizes["mode"], strict=False):
+    for color, mode in figures.colored(range(flow.sizes["mode"])):
         here, named = {"start": 0, "mode": mode}, mode == 0
         if drawn is not None:
             rows = drawn.strength.isel(here).values

@@ -228,14 +228,15 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         line = drift.median("seed").isel(steps=-1).values * per_step / per_step[-1]
         figures.theory_line(rates, per_step, line, label="first order in the rate")
         trained = result["simulation/modes"].to_dataset()
-        for mode, color in zip(range(exact.sizes["mode"]), figures.COLORS * exact.sizes["mode"], strict=False):
+        label = f"one-pass SGD, B = {int(result['simulation/batches'].batch[-1])}, {figures.seeds(trained)}"
+        for color, mode in figures.colored(range(exact.sizes["mode"])):
             rows = trained.balance.isel(mode=mode).values
-            figures.seed_lines(modes, trained.time, rows, color=figures.pale(color))
-        batch = int(result["simulation/batches"].batch[-1])
-        label = f"their sum under one-pass SGD, B = {batch}"
-        figures.seed_lines(modes, trained.time, trained.total.values, color="#999999", label=label)
+            figures.seed_lines(modes, trained.time, rows, color=figures.pale(color), label=None if mode else label)
+        figures.seed_lines(
+            modes, trained.time, trained.total.values, color="#999999", label="their sum under one-pass SGD"
+        )
         rates.legend()
-    for mode, color in zip(range(exact.sizes["mode"]), figures.COLORS * exact.sizes["mode"], strict=False):
+    for color, mode in figures.colored(range(exact.sizes["mode"])):
         figures.theory_line(
             modes, exact.time, exact.balance.isel(mode=mode), color=color, label=f"exact flow, s = {spectrum[mode]:g}"
         )

@@ -138,11 +138,14 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     for name, target in PANELS.items():
         curves, best = result[f"theory/{name}"].to_dataset(), result[f"theory/best_{name}"].to_dataset()
         axes = panels[name]
-        for color, kappa in zip(figures.COLORS, curves.kappa.values, strict=False):
+        for color, kappa in figures.colored(curves.kappa.values):
             curve, least = curves.sel(kappa=kappa), best.sel(kappa=kappa)
             figures.theory_line(axes, curve.alpha, curve[target], color=color, label=f"κ = {kappa:g}")
             inside = curve.alpha.min() <= least.alpha <= curve.alpha.max()
-            axes.plot(least.alpha.where(inside), least.error.where(inside), "o", color=color, ms=5, zorder=4)
+            label = "least error" if kappa == curves.kappa[-1] else None
+            axes.plot(
+                least.alpha.where(inside), least.error.where(inside), "v", color=color, ms=6, zorder=4, label=label
+            )
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(LENGTH)
@@ -153,7 +156,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             _draw_runs(axes, result, name)
         axes.legend(fontsize=7)
     tests = result["theory/tests"].to_dataset()
-    for color, alpha in zip(figures.COLORS, tests.alpha.values, strict=False):
+    for color, alpha in figures.colored(tests.alpha.values):
         curve = tests.sel(alpha=alpha)
         figures.theory_line(
             panels["tests"], curve.test_alpha, curve.icl, color=color, label=f"pretrained at α = {alpha:g}"
@@ -175,7 +178,7 @@ def _draw_runs(axes: "Axes", result: "xr.DataTree", name: str) -> None:
     largest, known = runs.dimension.values[-1], list(curves.kappa.values)
     sizes = result[f"theory/sizes_{name}"].to_dataset().sel(dimension=largest)
     for i, kappa in enumerate(runs.kappa.values):
-        color = figures.COLORS[known.index(kappa)] if kappa in known else figures.INK
+        color = figures.colors(len(known))[known.index(kappa)] if kappa in known else figures.INK
         label = f"drawn runs, D = {largest}" if i == 0 else None
         alpha, errors = sizes.context_length.sel(kappa=kappa) / largest, runs[PANELS[name]]
         figures.mean_points(axes, alpha, errors.sel(dimension=largest, kappa=kappa), color=color, label=label)

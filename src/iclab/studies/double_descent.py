@@ -119,14 +119,14 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Errors on new tasks, on the pool and on the data against τ; the limit beside finite dimensions."""
     new, known, finite = figure.subplots(1, 3)
     curves = result["theory/curves"].to_dataset()
-    for color, alpha in zip(figures.COLORS, curves.alpha.values, strict=False):
+    for color, alpha in figures.colored(curves.alpha.values):
         curve = curves.sel(alpha=alpha)
         figures.theory_line(new, curve.tau, curve.icl, color=color, label=f"α = {alpha:g}")
         figures.theory_line(known, curve.tau, curve.idg, color=color)
         figures.dashed_line(known, curve.tau, curve.train.where(curve.train > 0), color=color)
     limit, pool, leverage = (result[f"theory/{name}"].to_dataset() for name in ("limit", "pool", "leverage"))
     figures.theory_line(finite, limit.tau, limit.icl, label="D → ∞")
-    for color, dimension in zip(figures.COLORS[3:], pool.dimension.values, strict=False):
+    for color, dimension in figures.colored(pool.dimension.values, first=3):
         curve = pool.sel(dimension=dimension)
         figures.dashed_line(finite, curve.tau, curve.icl, color=color, label=f"pool, D = {dimension}")
     for dimension in leverage.dimension.values:

@@ -89,7 +89,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         size = int(drawn.sequences[-1])
         figures.seed_lines(run, curve.time[1:], curve.loss.values[:1, 1:], label=f"descent on {size} sequences")
         exact = result["simulation/drops"].to_dataset().half_drop
-        for mode, color in zip(range(exact.sizes["drop"]), figures.COLORS, strict=False):
+        for color, mode in figures.colored(range(exact.sizes["drop"])):
             at = predicted.isel({"drop": mode})
             times.plot(at, exact.isel({"drop": mode}), "o", ms=5, color=color, mfc="none", label=f"drop {mode + 1}")
             times.plot(at, drawn.half_drop.isel({"drop": mode, "sequences": -1}), "x", ms=4, color=color)
@@ -99,7 +99,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     figures.loss_axes(run, title="drops of seed 0")
     run.set_xscale("log")
     run.legend()
-    times.set(xscale="log", yscale="log", xlabel="predicted time", ylabel="simulated time", title="all seeds")
+    times.set(xscale="log", yscale="log", title="all seeds; line: as predicted")
+    times.set(xlabel="predicted time  (units of $\\tau$)", ylabel="simulated time  (units of $\\tau$)")
 
 
 STUDY = Study(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab import figures
+from iclab import figures, legends
 from iclab import theory as theories
 from iclab.claims import Limit, WithinErrors
 from iclab.numerics import nonnegative, require, whole_numbers
@@ -120,7 +120,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["noise"], sharey=True))
     eigenvalues, spectrum = exact.sizes["mode"], figures.eigenvalues(result)
     for i, axes in enumerate(panels):
-        for mode, color in zip(range(eigenvalues), figures.COLORS * eigenvalues, strict=False):
+        for color, mode in figures.colored(range(eigenvalues)):
             here, named = {"noise": i, "mode": mode}, mode == 0
             label = f"exact fixed point, s = {spectrum[mode]:g}"
             figures.theory_line(axes, exact.context_length, exact.strength.isel(here), color=color, label=label)
@@ -129,7 +129,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             if "simulation" in result.children:
                 drawn = result["simulation/most"].to_dataset()
                 sequences = int(result["simulation/fitted"].sequences[-1])
-                label = f"fitted to {sequences} contexts, {drawn.sizes['seed']} seeds" if named else None
+                label = f"fitted to {sequences} contexts, {figures.seeds(drawn)}" if named else None
                 figures.seed_dots(axes, drawn.context_length, drawn.strength.isel(here), color=color, label=label)
         axes.set(
             title=f"label noise {float(exact.noise[i]):g}",
@@ -138,7 +138,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             ylim=(-0.1, None),
         )
     panels[0].set_ylabel("strength $p\\,q$ of a mode")
-    figures.legend_below(figure, panels[0])
+    legends.below(figure, panels[0])
 
 
 STUDY = Study(

@@ -93,8 +93,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     accounts = {name: result[f"theory/{name}"].to_dataset() for name in ("limit", "pool", "leverage")}
     titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
     for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
-        for i, tau in enumerate(accounts["limit"].tau.values):
-            color, label = figures.COLORS[i % len(figures.COLORS)], f"τ = {tau:g}"
+        for i, (color, tau) in enumerate(figures.colored(accounts["limit"].tau.values)):
+            label = f"τ = {tau:g}"
             limit, pool, leverage = (account[target].sel(tau=tau) for account in accounts.values())
             inverse = 1 / limit.dimension
             figures.theory_line(axes, inverse, limit, color=color, label=f"{label}: limit")

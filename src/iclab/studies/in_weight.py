@@ -117,8 +117,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Training loss and both test losses against time, a color for each fraction; one seed."""
     for (name, title), axes in zip(CURVES.items(), figure.subplots(1, 3), strict=True):
         exact = result[f"theory/{name}"].to_dataset()
-        for i, fraction in enumerate(exact["fraction"].values):
-            color = figures.COLORS[i % len(figures.COLORS)]
+        for i, (color, fraction) in enumerate(figures.colored(exact["fraction"].values)):
             figures.theory_line(
                 axes, exact.time, exact.loss.isel(seed=0, fraction=i), color=color, label=f"{fraction:g}"
             )

@@ -101,8 +101,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     flow, levels = result["theory/flow"].to_dataset(), result["theory/levels"].to_dataset().loss
     figures.level_lines(axes, np.atleast_2d(levels.values)[0], label="plateaus of theory")
     drawn = result["simulation/sequences"].to_dataset() if "simulation" in result.children else None
-    for i, initial in enumerate(flow["initial"].values):
-        color = figures.COLORS[i % len(figures.COLORS)]
+    for i, (color, initial) in enumerate(figures.colored(flow["initial"].values)):
         curve = flow.loss.isel(initial=i)
         axes.plot(curve.time[1:], curve.values[0, 1:], color=color, lw=1.8, label=f"start of size {initial:.2g}")
         if drawn is not None:

@@ -157,10 +157,11 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         for axes, rank in zip(matrices, trained.seen.values, strict=True):
             entries = trained.matrix.sel(seen=rank).isel(seed=0).values
             size = np.abs(entries).max()
-            axes.imshow(entries, cmap="RdBu_r", vmin=-size, vmax=size)
+            image = axes.imshow(entries, cmap="RdBu_r", vmin=-size, vmax=size)
+            figure.colorbar(image, ax=axes, shrink=0.6)
             axes.set(title=f"trained $M$, $k$ = {rank}, seed 0", xticks=[], yticks=[])
     long, limit = result["theory/long"].to_dataset(), result["theory/shares"].to_dataset()
-    for i, color in zip(range(long.sizes["inside"]), figures.COLORS, strict=False):
+    for color, i in figures.colored(range(long.sizes["inside"])):
         finite = long.loss.isel(inside=i).where(np.isfinite)
         label = f"inside {float(long.inside[i]):g}"
         figures.theory_line(losses, long.outside, finite, color=color, label=label)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab import figures
+from iclab import figures, legends
 from iclab import theory as theories
 from iclab.claims import Misses, Vanishes, WithinErrors
 from iclab.numerics import positive, require, whole_number, whole_numbers
@@ -152,12 +152,12 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["context_length"], sharey=True))
     spectrum = figures.eigenvalues(result)
     for i, axes in enumerate(panels):
-        for mode, color in zip(range(exact.sizes["mode"]), figures.COLORS * exact.sizes["mode"], strict=False):
+        for color, mode in figures.colored(range(exact.sizes["mode"])):
             here = {"context_length": i, "mode": mode}
             named = mode == 0
             if "simulation" in result.children:
                 drawn = result["simulation/trained"].to_dataset()
-                label = f"one-pass SGD, {drawn.sizes['seed']} seeds" if named else None
+                label = f"one-pass SGD, {figures.seeds(drawn)}" if named else None
                 rows = drawn.strength.isel(here).values
                 figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=label)
             curve = exact.strength.isel(here)
@@ -167,7 +167,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             figures.dashed_line(axes, leading.time, leading.strength.isel(here), color=color, label=label)
         axes.set(title=f"N = {int(exact.context_length[i])}", xlabel="training time $t$  (units of $\\tau$)")
     panels[0].set_ylabel("strength $p\\,q$ of a mode")
-    figures.legend_below(figure, panels[0])
+    legends.below(figure, panels[0])
 
 
 STUDY = Study(

@@ -95,7 +95,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         figures.dashed_line(axes, line.kappa, line.noise, color="#ffffff", label="κ = min(τ, 1)")
         if name == kind:
             figures.theory_line(axes, border.kappa, border.noise, color=figures.COLORS[1], label="$\\kappa_c$")
-            axes.legend(loc="lower right", facecolor="#bbbbbb", frameon=True)
+            axes.legend(loc="lower right", facecolor="#bbbbbb")
         axes.text(0.97, 0.3, "longer is better", ha="right", fontsize=8, transform=axes.transAxes)
     panels[0].set_ylabel("label noise  ρ")
     figure.colorbar(colors, ax=panels, label="best context length  α*", extend="both")

@@ -213,7 +213,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     figures.theory_line(contexts, floor.context_length, floor.error, label="floor of ideal attention")
     if "simulation" in result.children:
         seeds = result["simulation/others"].to_dataset()
-        label = f"trained, {seeds.sizes['seed']} seeds"
+        label = f"trained, {figures.seeds(seeds)}"
         figures.seed_dots(contexts, seeds.context_length, seeds.error.values, color=figures.COLORS[0], label=label)
         outside = result["simulation/sums"].to_dataset()
         figures.seed_lines(sums, outside.coefficients, outside.error.values, color=figures.COLORS[1])

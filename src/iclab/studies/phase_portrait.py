@@ -159,14 +159,14 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         for name in ("fan", "separatrix"):
             drawn = result[f"simulation/{name}"].to_dataset()
             for j in range(drawn.sizes["start"]):
-                label = f"one-pass SGD, {drawn.sizes['seed']} seeds" if j == 0 and name == "fan" else None
+                label = f"one-pass SGD, {figures.seeds(drawn)}" if j == 0 and name == "fan" else None
                 for seed in range(drawn.sizes["seed"]):
                     one = drawn.isel(start=j, seed=seed, time=slice(None, None, 3))
                     once = None if seed else label
                     figures.seed_dots(plane, one.value, [one.key_query], color=figures.COLORS[0], label=once)
         fan = result["simulation/fan"].to_dataset()
         for j in range(fan.sizes["start"]):
-            label = f"one-pass SGD, {fan.sizes['seed']} seeds" if j == 0 else None
+            label = f"one-pass SGD, {figures.seeds(fan)}" if j == 0 else None
             figures.seed_lines(balance, fan.time, fan.balance.isel(start=j).values, label=label)
     exact = result["theory/fan"].to_dataset()
     for j, row in enumerate(exact.balance.values):

@@ -98,10 +98,8 @@ def error_axes(axes: "Axes", result: "xr.DataTree", sizes: str, *, title: str) -
     axes.set_ylabel("mean squared error")
     seen = axes.get_ylim()
     levels = result["theory/bounds"].to_dataset().loss.values
-    for level, name in zip(levels, ("1 + ρ", "ρ"), strict=True):
+    for level, name, side in zip(levels, ("1 + ρ", "ρ"), ("bottom", "top"), strict=True):
         if seen[0] < level < seen[1]:
             figures.level_lines(axes, [level])
-            axes.annotate(
-                name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", size=7, color="#777777"
-            )
+            axes.annotate(name, (1.01, level), xycoords=("axes fraction", "data"), va=side, size=7, color="#777777")
     axes.set_ylim(seen)

@@ -143,8 +143,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             simulated = first_seed(result["simulation/answers"].to_dataset().answer)
             axes.plot(predicted, simulated.isel(sequences=-1, plateau=mode), ".", ms=3, color=color)
         axes.set_title(f"{mode + 1} component{'s' if mode else ''}")
-        axes.set_xlabel("regression" if mode + half >= learned else "")
-        axes.set_ylabel("layer" if mode % half == 0 else "")
+        axes.set_xlabel("answer of the regression" if mode + half >= learned else "")
+        axes.set_ylabel("answer of the layer" if mode % half == 0 else "")
 
 
 STUDY = Study(

@@ -180,17 +180,16 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         passed = result["simulation/one_pass"].to_dataset()
         for row in passed.loss.values:
             training.plot(passed["rank"], row, "x", ms=5, color=figures.INK, zorder=6)
-    colors = figures.COLORS * lines.sizes["rank"]
-    for i, rank in enumerate(lines["rank"].values):
+    for i, (color, rank) in enumerate(figures.colored(lines["rank"].values)):
         error = lines.loss.isel(rank=i) - lines.noise
-        figures.theory_line(tests, lines.noise, error, color=colors[i], label=f"r = {rank}")
+        figures.theory_line(tests, lines.noise, error, color=color, label=f"r = {rank}")
         if simulated:
             drawn = result["simulation/tests"].to_dataset().isel(rank=i)
-            figures.seed_dots(tests, drawn.noise, (drawn.loss - drawn.noise).values, color=colors[i])
+            figures.seed_dots(tests, drawn.noise, (drawn.loss - drawn.noise).values, color=color)
     figures.theory_line(stairs, lines.noise, lines.best_rank)
     if simulated:
         drawn = result["simulation/tests"].to_dataset()
-        label = f"drawn contexts, {drawn.sizes['seed']} seeds"
+        label = f"drawn contexts, {figures.seeds(drawn)}"
         figures.seed_dots(stairs, drawn.noise, drawn.best_rank.values, color=figures.COLORS[0], label=label)
         stairs.legend()
     training.set(title="losses (× one-pass SGD)", xlabel="rank $r$", ylabel="mean squared error")

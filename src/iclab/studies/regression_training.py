@@ -221,7 +221,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
 
 
 def _draw_network(curves: Any, distances: Any, network: "xr.Dataset", *, several: str) -> None:
-    count, steps = network.sizes["seed"], network.step.values
+    steps = network.step.values
     for i, step in enumerate(steps):
         shade = 0.85 - 0.6 * i / max(1, len(steps) - 1)
         label = f"network, step {step}" if i in (0, len(steps) - 1) else None
@@ -230,7 +230,7 @@ def _draw_network(curves: Any, distances: Any, network: "xr.Dataset", *, several
     words = {"ridge": "ridge", "least_squares": "least squares", "one_step": "1 step of descent", "descent": several}
     for name, color in (("ridge", figures.INK), ("least_squares", 2), ("one_step", 1), ("descent", 4)):
         drawn = color if isinstance(color, str) else figures.COLORS[color]
-        label = f"{words[name]}, {count} seed{'s' if count > 1 else ''}" if name == "ridge" else words[name]
+        label = f"{words[name]}, {figures.seeds(network)}" if name == "ridge" else words[name]
         figures.seed_lines(distances, network.step, network[name].values, color=drawn, label=label)
 
 

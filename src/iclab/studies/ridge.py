@@ -103,7 +103,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     curves, best = result["theory/curves"].to_dataset(), result["theory/best"].to_dataset()
     titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
     for axes, (target, title) in zip(panels, titles.items(), strict=True):
-        for color, ridge in zip(figures.COLORS, curves.ridge.values, strict=False):
+        for color, ridge in figures.colored(curves.ridge.values):
             figures.theory_line(
                 axes, curves.tau, curves[target].sel(ridge=ridge), color=color, label=f"λ = {ridge:g}"
             )
@@ -119,7 +119,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     ridges.set_xscale("log")
     ridges.set_yscale("symlog", linthresh=1e-3)
     ridges.set_ylim(bottom=0)
-    ridges.set_yticks([0, 1e-3, 1e-2, 1e-1, 1], labels=["0", "0.001", "0.01", "0.1", "1"])
+    ticks = [0, *(10.0**power for power in range(-3, 10) if 10.0**power <= ridges.get_ylim()[1])]
+    ridges.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
     ridges.set_yticks([], minor=True)
     ridges.set_xlabel(SEQUENCES)
     ridges.set_ylabel("ridge  λ")
@@ -133,7 +134,7 @@ def _draw_runs(axes: "Axes", result: "xr.DataTree", target: str) -> None:
     ridges, largest = list(result["theory/curves"].to_dataset().ridge.values), runs.dimension.values[-1]
     for i, ridge in enumerate(runs.ridge.values):
         tau = sizes.sequences.sel(dimension=largest, ridge=ridge) / largest**2
-        color = figures.COLORS[ridges.index(ridge)] if ridge in ridges else figures.INK
+        color = figures.colors(len(ridges))[ridges.index(ridge)] if ridge in ridges else figures.INK
         label = f"drawn runs, D = {largest}" if i == 0 else None
         figures.mean_points(axes, tau, runs[target].sel(dimension=largest, ridge=ridge), color=color, label=label)
 

@@ -189,7 +189,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     leaks.set(title="no mask, positions", xlim=(-0.6, 1.6), ylabel="mean squared error")
     leaks.set_xticks([0, 1], ["training", "query"])
     curves.set(xscale="log", yscale="log", xlabel="pairs $D$", ylabel="mean squared error", title="mechanisms, exact")
-    rows.legend()
+    rows.legend(handlelength=3.5)  # as long as the marks of the mechanisms
     curves.legend()
 
 

@@ -156,7 +156,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     simulated = "simulation" in result.children
     for axes, theory, simulation in ((below, "expected", "runs"), (beyond, "beyond", "beyond")):
         exact = result[f"theory/{theory}"].to_dataset()
-        for i, color in zip(range(exact.sizes["setting"]), figures.COLORS, strict=False):
+        for color, i in figures.colored(range(exact.sizes["setting"])):
             one = exact.isel(setting=i)
             label = f"expected, η = {float(one.rate):g}, B = {int(one.batch)}"
             figures.theory_line(axes, one.step, one.loss, color=color, label=label)
@@ -171,9 +171,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
                 )
                 median = drawn["median"].median("seed")
                 figures.dashed_line(axes, drawn.step, median, color=color, label=words[2])
-        axes.set_xlabel("step")
+        axes.set(xlabel="step", ylabel="mean squared error")
         axes.legend()
-    below.set(title="below the critical rate", ylabel="mean squared error")
+    below.set(title="below the critical rate")
     beyond.set(title="beyond it, rare runs carry the mean", yscale="log")
     edge = result["theory/edge"].to_dataset()
     figures.theory_line(edges, edge.batch, edge.critical, label="critical rate")

@@ -102,7 +102,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         figures.level_lines(axes, shown, label="plateaus of linear attention")
         if "simulation" in result.children:
             run = result[f"simulation/{name}"].to_dataset()
-            label = f"softmax attention, {run.sizes['seed']} seeds"
+            label = f"softmax attention, {figures.seeds(run)}"
             figures.seed_lines(axes, run.time[1:], run.loss.values[:, 1:], color=figures.COLORS[0], label=label)
         figures.loss_axes(axes, title=f"softmax attention, {name} key and query")
         axes.set_xscale("log")

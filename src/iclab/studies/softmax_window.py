@@ -165,8 +165,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Error against scale with the trained windows; best scale against length; linear attention and offsets."""
     errors, scales, rivals = figure.subplots(1, 3)
     curves, laws = result["theory/curves"].to_dataset(), result["theory/laws"].to_dataset()
-    for i, ratio in enumerate(curves.ratio.values):
-        color = figures.COLORS[i % len(figures.COLORS)]
+    for i, (color, ratio) in enumerate(figures.colored(curves.ratio.values)):
         label = f"$L^2/\\rho$ = {ratio:g}"
         figures.theory_line(errors, curves.scale, curves.error.isel(ratio=i), color=color, label=label)
         if "simulation" in result.children:
@@ -178,7 +177,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     figures.dashed_line(scales, laws.context_length, laws.law, color=figures.COLORS[0], label="affine, long contexts")
     if "simulation" in result.children:
         run = result["simulation/lengths"].to_dataset()
-        label = f"trained, {run.sizes['seed']} seeds"
+        label = f"trained, {figures.seeds(run)}"
         figures.seed_dots(scales, run.context_length, run.scale.values, color=figures.INK, label=label)
     rival = result["theory/rivals"].to_dataset()
     figures.theory_line(rivals, rival.offset, rival.linear, color=figures.COLORS[1], label="linear attention")

@@ -118,7 +118,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     if "simulation" in result.children:
         heads["simulation"] = result["simulation/heads"].to_dataset()
     scalar = result["theory/scalar"].to_dataset()
-    for mode, color in zip(range(scalar.sizes["mode"]), figures.COLORS * scalar.sizes["mode"], strict=False):
+    for color, mode in figures.colored(range(scalar.sizes["mode"])):
         first = {name: curves.isel(seed=0, mode=mode) for name, curves in heads.items()}
         label = f"mode {mode}"
         figures.theory_line(values, scalar.time, scalar.value.isel(seed=0, mode=mode), color=color, label=label)
@@ -126,8 +126,10 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         if "simulation" in first:
             figures.dashed_line(values, first["simulation"].time, first["simulation"].value, color=color)
             figures.dashed_line(alignments, first["simulation"].time, first["simulation"].alignment, color=color)
-    values.set(title="values; dashed: simulation, seed 0", ylabel="|value| of the mode's head", xlabel="time $t$")
-    alignments.set(title="keys and queries, seed 0", ylabel="|cosine| with the eigenvector", xlabel="time $t$")
+    values.set(title="values; dashed: simulation, seed 0", ylabel="|value| of the mode's head")
+    alignments.set(title="keys and queries, seed 0", ylabel="|cosine| with the eigenvector")
+    for axes in (values, alignments):
+        axes.set_xlabel("training time $t$  (units of $\\tau$)")
     alignments.legend(loc="lower right")
 
 

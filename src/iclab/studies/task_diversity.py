@@ -172,14 +172,14 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """The gap against κ in the limit and in finite dimension, and errors of dMMSE against ln K/D."""
     limit, finite, bayes = figure.subplots(1, 3)
     gaps, lasting = result["theory/gap"].to_dataset(), result["theory/lasting"].to_dataset()
-    for color, alpha in zip(figures.COLORS, gaps.alpha.values, strict=False):
+    for color, alpha in figures.colored(gaps.alpha.values):
         figures.theory_line(limit, gaps.kappa, gaps.gap.sel(alpha=alpha), color=color, label=f"α = {alpha:g}")
     open_gap = lasting.gap.where(lasting.gap > 0)
     figures.dashed_line(limit, lasting.kappa, open_gap, color=figures.INK, label="α = τ = ∞: 1 − κ")
     pool, dmmse = result["theory/pool"].to_dataset(), result["theory/dmmse"].to_dataset()
     exact = result["theory/limit"].to_dataset()
     figures.theory_line(finite, exact.kappa, exact.gap, label="linear attention, D → ∞")
-    for color, dimension in zip(figures.COLORS, pool.dimension.values, strict=False):
+    for color, dimension in figures.colored(pool.dimension.values):
         figures.dashed_line(
             finite, pool.kappa, pool.gap.sel(dimension=dimension), color=color, label=f"pool, D = {dimension}"
         )
@@ -210,7 +210,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     bayes.set_ylabel("mean squared error")
     bayes.set_title(f"dMMSE, D → ∞: α = {case['bayes_alpha']:g}, ρ = {case['bayes_noise']:g}")
     bayes.set_ylim(bottom=0)
-    bayes.legend(frameon=True, framealpha=1, edgecolor="none")
+    bayes.legend()
 
 
 def _draw_drawn(axes: "Axes", result: "xr.DataTree") -> None:

@@ -171,7 +171,7 @@ def loss_panel(
         figures.theory_line(axes, flow.time, curve)
     if "simulation" in result.children:
         drawn = result["simulation/sequences"].to_dataset().isel(sequences=-1)
-        label = f"gradient descent on {int(drawn.sequences)} sequences, {drawn.sizes['seed']} seeds"
+        label = f"gradient descent on {int(drawn.sequences)} sequences, {figures.seeds(drawn)}"
         figures.seed_lines(axes, drawn.time, drawn.loss.values, label=label)
     figures.loss_axes(axes, title=title)
     figures.epoch_axis(axes, epoch)

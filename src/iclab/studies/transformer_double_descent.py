@@ -197,10 +197,10 @@ def _has(result: "xr.DataTree", name: str) -> bool:
 
 
 def _draw_runs(new: "Axes", data: "Axes", runs: "xr.Dataset") -> None:
-    for i, dimension in enumerate(runs.dimension.values):
-        one, color = runs.sel(dimension=dimension), figures.COLORS[i]
+    for color, dimension in figures.colored(runs.dimension.values):
+        one = runs.sel(dimension=dimension)
         for axes, values in ((new, one.icl), (data, one.train.clip(min=1e-5))):
-            label = f"D = {dimension}, {one.sizes['seed']} seeds, and their median"
+            label = f"D = {dimension}, {figures.seeds(one)}, and their median"
             figures.seed_dots(axes, one.tau, values.values, color=color)
             figures.dashed_line(axes, one.tau, values.median("seed"), color=color, label=label)
 

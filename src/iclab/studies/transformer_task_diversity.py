@@ -188,8 +188,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     """Distances from both estimators; errors on new tasks and the pool's; the gap beside that of dMMSE."""
     distances, errors, gaps = figure.subplots(1, 3)
     exact = result["theory/bayes"].to_dataset()
-    figures.theory_line(errors, exact.tasks, exact.icl, color=figures.COLORS[1], label="dMMSE, mean over pools")
-    figures.theory_line(errors, exact.tasks, exact.idg, color=figures.COLORS[2])
+    figures.theory_line(errors, exact.tasks, exact.icl, color=figures.COLORS[1], label="dMMSE, new tasks")
+    figures.theory_line(errors, exact.tasks, exact.idg, color=figures.COLORS[2], label="dMMSE, the pool's")
     figures.level_lines(errors, [float(exact.ridge)], label="ridge")
     figures.theory_line(gaps, exact.tasks, exact.gap, label="dMMSE, mean over pools")
     if "simulation" in result.children:
@@ -208,8 +208,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
 
 def _draw_runs(distances: Any, errors: Any, gaps: Any, result: "xr.DataTree") -> None:
     far, network, dmmse = (result[f"simulation/{name}"].to_dataset() for name in ("distances", "network", "dmmse"))
-    count = far.sizes["seed"]
-    seeds = f"{count} seed{'s' if count > 1 else ''}"
+    seeds = figures.seeds(far)
     for i, name in enumerate(("ridge", "dmmse")):
         label = f"from {'ridge' if name == 'ridge' else 'dMMSE'}, {seeds}"
         figures.seed_dots(distances, far.tasks, far[name].values, color=figures.COLORS[i], label=label)
@@ -224,7 +223,7 @@ def _draw_runs(distances: Any, errors: Any, gaps: Any, result: "xr.DataTree") ->
         "x",
         ms=5,
         color=figures.INK,
-        label=["dMMSE, same pools"] + ["_"] * (count - 1),
+        label=["dMMSE, same pools"] + ["_"] * (dmmse.sizes["seed"] - 1),
     )
 
 

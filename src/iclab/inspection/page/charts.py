@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.figures import COLORS, INK, as_bytes, inline, sketched
+from iclab.figures import COLORS, INK, as_bytes, colored, inline, sketched
 from iclab.inspection.page.groups import Group, quantiles
 from iclab.inspection.page.steps import StepAxis
 from iclab.spectra.names import terminal
@@ -35,7 +35,7 @@ def curves(group: Group, axis: StepAxis, behavior: Curves, others: Mapping[str, 
         for axes, measure, title in zip(places, group.measures, titles, strict=False):
             _titled(axes, title)
             _curve(axes, group, measure)
-            for color, other in zip(COLORS[1:], others.values(), strict=False):
+            for color, other in colored(others.values(), first=1):
                 if measure in other.measures:
                     median = quantiles(other.values(measure), 0.5)[0]
                     axes.plot(other.steps, median, color=color, lw=1.4, ls=(0, (4, 2)), zorder=5)
