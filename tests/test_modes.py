@@ -82,9 +82,11 @@ def test_units_of_the_weights_scale_out(scale: float) -> None:
     assert_allclose(scaled, scale * reference, rtol=1e-12)
 
 
-@pytest.mark.parametrize("start", [(1e-200, 2e-200), (1e8, 1e-8), (3.0, -3.0 + 1e-12), (1e-9, 0.5)])
+@pytest.mark.parametrize(
+    "start", [(1e-200, 2e-200), (1e8, 1e-8), (3.0, -3.0 + 1e-12), (1e-9, 0.5), (3e6, 2e6), (-4e5, 1e6)]
+)
 def test_mode_law_at_fifty_digits(start: tuple[float, float]) -> None:
-    # a tiny start, a huge imbalance, the neighbourhood of the separatrix; y = (p + q)² obeys a Riccati equation
+    # tiny and huge starts, imbalances, next to the separatrix; y = (p + q)² obeys a Riccati equation
     p, q = (mpmath.mpf(part) for part in start)
     for time in (0.2, 5.0, 400.0):
         with mpmath.workdps(500):

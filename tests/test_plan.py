@@ -64,6 +64,18 @@ def test_double_descent_gives_two_intervals_in_the_table(capsys: pytest.CaptureF
     assert "outside the error is larger" in sentence
 
 
+def test_an_interval_without_a_whole_number_has_no_count(capsys: pytest.CaptureFixture) -> None:
+    words = "tasks --error 1.2269 --context-length 3 --sequences 309 --dimension 9 --noise 0.0754 --ridge 0.1"
+    found = answer(capsys, words)
+    (_, few), (many, _) = found["intervals"]
+    assert 9 * few < 1
+    assert 6 < 9 * many < 7
+    assert found["tasks"] == [[7, "inf"]]
+    plan(words)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:3]]
+    assert [row[2:] for row in rows] == [["none", "none"], ["7", "inf"]]
+
+
 def test_what_cannot_be_reached_is_answered_with_the_floor(capsys: pytest.CaptureFixture) -> None:
     assert plan("context --error 0.05 --kappa 2 --tau inf --noise 0.1") == 0
     assert capsys.readouterr().out.startswith("No alpha reaches 0.05: the least icl error is 0.1, at alpha = inf.")

@@ -270,6 +270,14 @@ def test_the_route_is_chosen_by_size_and_the_choice_is_explained() -> None:
     assert plan(many, ridge=1e-5, route="direct").why == "it was asked for"
 
 
+@pytest.mark.parametrize(("route", "largest"), [("preconditioned", 548), ("direct", 102)])
+def test_eight_gigabytes_hold_what_the_page_on_one_laptop_says(route: str, largest: int) -> None:
+    fits, beyond = (Pretraining(d, 10 * d, 2 * d * d, d // 2, 0.01, balanced=False) for d in (largest, largest + 1))
+    assert plan(fits, ridge=1e-5, route=route, memory=8e9).bytes <= 8e9
+    with pytest.raises(ValueError, match=f"largest dimension that fits at these ratios is {largest}"):
+        plan(beyond, ridge=1e-5, route=route, memory=8e9)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

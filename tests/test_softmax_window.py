@@ -235,6 +235,8 @@ def test_the_best_scale_grows_with_the_length_as_the_law_says() -> None:
     assert_allclose(window.scale_law(3, lengths, 1.0, 0.1), exact, rtol=2.1e-3)  # law 18.821, 27.144, 40.548
     slope = np.polyfit(np.log(lengths), np.log(exact), 1)[0]
     assert_allclose(slope, window.scale_exponent(3, 2.0), atol=0.005)
+    many = window.best_scale(dimension=8, context_length=1000, slope_variance=1.0, noise=0.1)
+    assert_allclose(window.scale_law(8, 1000, 1.0, 0.1) / many, 1.17, atol=0.005)
 
 
 def test_kinks_and_roughness_lower_the_exponent_towards_their_own() -> None:

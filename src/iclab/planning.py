@@ -134,13 +134,15 @@ def best_split(
     def ratios(length: Values) -> Ratios:
         return Ratios(length / d, kappa, (budget // length) / d**2, noise)
 
-    def scan(low: float, high: float) -> tuple[float, float, float]:
-        lengths = np.unique(np.round(np.geomspace(low, high, 300)))
-        best = int(np.argmin(error_of(ratios(lengths), ridge, target)))
-        return float(lengths[max(best - 1, 0)]), float(lengths[best]), float(lengths[min(best + 1, len(lengths) - 1)])
+    def least(lengths: Values) -> float:
+        whole = np.unique(np.round(lengths))
+        return float(whole[int(np.argmin(error_of(ratios(whole), ridge, target)))])
 
-    below, _, above = scan(1.0, float(budget))
-    _, length, _ = scan(below, above)
+    length = least(np.geomspace(1.0, float(budget), 300))
+    for reach in (2.0, 1.05):  # whole sequences make the curve uneven: the first dip found may not be the deepest
+        low, high = max(1.0, length / reach), min(float(budget), length * reach)
+        counts = np.unique(np.round(np.geomspace(budget / high, budget / low, 500)))
+        length = least(np.concatenate([np.geomspace(low, high, 500), budget // counts]))
     chosen = ratios(length)
     strength = float(best_ridge(chosen, target=target) if isinstance(ridge, str) else ridge)
     return Split(int(length), int(budget // length), chosen, strength, float(error_of(chosen, strength, target)))

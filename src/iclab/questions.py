@@ -229,9 +229,10 @@ def _required(asked: Any, quantity: str) -> Answer:
         name, power = COUNTS[quantity]
         unit = whole_number("dimension", asked.dimension) ** power
         counts = [_whole(low * unit, high * unit) for low, high in found.intervals]
-        numbers[name] = counts
+        numbers[name] = [span for span in counts if span is not None]
         header += (f"{name} from", "to")
-        rows = [(*row, f"{low:.12g}", f"{high:.12g}") for row, (low, high) in zip(rows, counts, strict=True)]
+        ends = (("none", "none") if span is None else tuple(f"{end:.12g}" for end in span) for span in counts)
+        rows = [(*row, *pair) for row, pair in zip(rows, ends, strict=True)]
     return Answer(
         header if rows else (),
         tuple(rows),
@@ -241,7 +242,8 @@ def _required(asked: Any, quantity: str) -> Answer:
     )
 
 
-def _whole(low: float, high: float) -> tuple[float, float]:
+def _whole(low: float, high: float) -> tuple[float, float] | None:
     """The first and the last whole number, one at least, in an interval whose ends are known to rounding."""
     first = low if math.isinf(low) else max(1.0, math.ceil(low * (1 - 1e-12)))
-    return first, high if math.isinf(high) else math.floor(high * (1 + 1e-12))
+    last = high if math.isinf(high) else math.floor(high * (1 + 1e-12))
+    return (first, last) if first <= last else None

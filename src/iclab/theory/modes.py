@@ -86,24 +86,26 @@ def mode_law(
     Source: mainali2025exact, eq. 12 (balanced: eq. 13); any start derived in docs/derivations/modes.
     """
     p, q, limit, tau = checked_mode(start, limit, time_constant)
-    total, difference = p + q, p - q
-    root = np.hypot(2 * limit, p**2 - q**2)
+    total, difference = np.abs(p + q), np.abs(p - q)
+    balance = total * difference
+    root = np.hypot(2 * limit, balance)
     phase = _phase(time, tau) * root / limit
     faded, left = np.exp(-phase / 2), np.sqrt(-np.expm1(-phase))
     upper = np.sqrt(2 * limit + root)
-    lower = np.abs(total) * np.abs(difference) / upper
+    lower = balance / upper
     grown = np.hypot(np.hypot(upper, lower * faded), difference * left)
     shrunk = np.hypot(np.hypot(upper * faded, lower), total * left)
+    ahead = np.abs(p) >= np.abs(q)
+    large, small = np.where(ahead, p, q), np.where(ahead, q, p)
+    both = 2 * limit * (1 + 2 * limit / (root + balance))  # 2 a∞ + S − |p² − q²|
+    pull = both * left**2 * (total + difference * (lower / upper)) / 2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        growth = grown / shrunk
-        tilt = 2 * left**2 * (limit - p * q) / (grown * shrunk)
-        total = np.where(total == 0, 0.0, total * growth)
-        difference = difference / growth
-        even, near = (growth + 1 / growth) / 2, np.abs(np.log(growth)) < 1
-        # p = (total + difference)/2 would cancel where one weight is tiny and hardly anything has grown
-        value = np.where(near, p * even + q * tilt, (total + difference) / 2)
-        key_query = np.where(near, q * even + p * tilt, (total - difference) / 2)
-    return value, key_query
+        growth, saddle = grown / shrunk, total == 0
+        larger = np.copysign((np.where(saddle, 0.0, total * growth) + difference / growth) / 2, large)
+        # the smaller weight is half a difference of these two, which would cancel: here it is a sum if p q >= 0
+        lesser = (np.copysign(pull, large) + 2 * root * faded**2 * small) / (grown * shrunk)
+        lesser = np.where(saddle, -larger, lesser)
+    return np.where(ahead, larger, lesser), np.where(ahead, lesser, larger)
 
 
 def balanced_law(
