@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,6 @@ from iclab.terminal import fail, note, parsed, print_table, print_verdicts, prog
 
 if TYPE_CHECKING:
     import xarray as xr
-    from rich.progress import Progress
 
 # One thread for each process: seeds run side by side, and small matrices gain nothing from more.
 _ONE_THREAD = {
@@ -135,7 +134,9 @@ def _run(name: str, words: list[str]) -> int:
         note(_time_needed(study, case, len(missing)))
     with progress() as bar:
         if processes > 1:
-            _side_by_side(store, {name: (case, store.missing(study, case, seeds))}, processes, bar)
+            from iclab.workers import fill
+
+            fill(store, {name: (case, store.missing(study, case, seeds))}, processes=processes, bars=bar)
         result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=name))
     from iclab import figures
 
@@ -173,6 +174,7 @@ def _time_needed(study: Study, case: Any, seeds: int) -> str:
 
 def _report(options: Report) -> int:
     from iclab import report
+    from iclab.workers import fill
 
     studies = [_study(name) for name in options.only or STUDIES]
     if not (options.all or options.only):
@@ -187,7 +189,7 @@ def _report(options: Report) -> int:
         for case in (cases[study.name],)
     }
     with progress() as bars:
-        _side_by_side(store, missing, processes, bars)
+        fill(store, missing, processes=processes, bars=bars)
     results = [
         (study, store.fetch(study, cases[study.name], study.usual_seeds(cases[study.name]))) for study in studies
     ]
@@ -200,19 +202,6 @@ def _report(options: Report) -> int:
         print_verdicts(study.name, study.verdicts(result))
     print(f"page: {folder / 'index.html'}")
     return 0
-
-
-def _side_by_side(
-    store: Store, missing: Mapping[str, tuple[Any, list[int]]], processes: int, bars: "Progress"
-) -> None:
-    """Ask the missing seeds of a case of each study, and store every answer as it comes."""
-    from iclab.workers import answers
-
-    jobs = [(name, case, seed) for name, (case, seeds) in missing.items() for seed in seeds]
-    shown = {name: bars.add_task(name, total=len(seeds)) for name, (_, seeds) in missing.items() if seeds}
-    for (name, case, _), answer in answers(jobs, processes=processes):
-        store.add(STUDIES[name], case, answer)
-        bars.advance(shown[name])
 
 
 def _entry(study: Study, result: "xr.DataTree", path: Path, size: str) -> Any:

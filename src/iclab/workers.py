@@ -2,20 +2,31 @@
 
 import multiprocessing
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Any
 
+from iclab.store import Store
 from iclab.studies import STUDIES
 
 if TYPE_CHECKING:
     import xarray as xr
+    from rich.progress import Progress
 
 Job = tuple[str, Any, int]
 """Name of a study, case, seed."""
 
 
-def answers(jobs: Sequence[Job], *, processes: int = 2) -> "Iterator[tuple[Job, xr.DataTree]]":
+def fill(store: Store, missing: Mapping[str, tuple[Any, list[int]]], *, processes: int, bars: "Progress") -> None:
+    """Ask the missing seeds of a case of each study, and store every answer as it comes."""
+    jobs = [(name, case, seed) for name, (case, seeds) in missing.items() for seed in seeds]
+    shown = {name: bars.add_task(name, total=len(seeds)) for name, (_, seeds) in missing.items() if seeds}
+    for (name, case, _), answer in answers(jobs, processes=processes):
+        store.add(STUDIES[name], case, answer)
+        bars.advance(shown[name])
+
+
+def answers(jobs: Sequence[Job], *, processes: int) -> "Iterator[tuple[Job, xr.DataTree]]":
     """The answer to each job, in the order in which they come.
 
     An interrupt ends the processes at once; an error in a job is raised here.

@@ -107,7 +107,7 @@ class Folder:
             _write_tensors(folder / "model.safetensors", _plain(weights))
             _write_tensors(folder / "optimizer.safetensors", memory)
             _write_json(folder / "config.json", stated(self.network))
-            digests = {file.name: _digest(file) for file in sorted(folder.iterdir())}
+            digests = {name: _digest(folder / name) for name in FILES}
             _write_json(folder / "trainer_state.json", {"global_step": step, "loss": loss, "sha256": digests})
 
     def latest(self) -> State | None:

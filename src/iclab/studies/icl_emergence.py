@@ -70,18 +70,7 @@ class Case:
     tested: int = 256  # sequences of the test
 
     def __post_init__(self) -> None:
-        sizes = (
-            "length",
-            "shortest",
-            "longest",
-            "width",
-            "batch",
-            "steps",
-            "control_steps",
-            "every",
-            "tested",
-        )
-        for name in sizes:
+        for name in ("length", "shortest", "longest", "width", "batch", "steps", "control_steps", "every", "tested"):
             whole_number(name, getattr(self, name))
         for name in ("vocabulary", "heads"):  # one head spans all that its layer reads
             whole_number(name, getattr(self, name), least=2)
