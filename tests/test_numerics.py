@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclab.minima import golden_section, least
 from iclab.numerics import increasing_grid, increasing_root, nonnegative, require
+from iclab.numerics.minima import golden_section, least
 
 
 @pytest.mark.parametrize("exponent", [-300, -12, 0, 12, 300])

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.crossings import intervals, with_turns
 from iclab.numerics import LEAST, Values, instance, magnitude_number, one_of, positive, require, whole_number
+from iclab.numerics.crossings import intervals, with_turns
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.finite_size import LEAST_DIMENSION, ContextLaw, Pool, SphereTasks, leverage_errors, pool_errors

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from iclab.minima import least
 from iclab.numerics import LEAST, MOST, Values, every, floats, increasing_root, instance, magnitude, one_of
+from iclab.numerics.minima import least
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.resolvent import MANY, STRONG, VANISHED, WishartMoments, bounded, effective_ridge, moments

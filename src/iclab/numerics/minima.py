@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values
+from iclab.numerics.checks import Values
 
 Array = np.ndarray
 _STEP = 0.02  # in log x: the sixth power is what a difference of seven points misses

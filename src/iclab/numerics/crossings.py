@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from iclab.minima import golden_section
-from iclab.numerics import MOST, Values
+from iclab.numerics.checks import MOST, Values
+from iclab.numerics.minima import golden_section
 
 Curve = Callable[[Values], Values]
 Interval = tuple[float, float]

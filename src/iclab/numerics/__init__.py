@@ -1,0 +1,36 @@
+"""Numerical tools that know nothing of learning: checks of arguments, roots, minima and crossings."""
+
+from iclab.numerics.checks import (
+    LEAST,
+    MOST,
+    Values,
+    checked,
+    checked_covariance,
+    checked_number,
+    divides,
+    every,
+    floats,
+    increasing_grid,
+    instance,
+    magnitude,
+    magnitude_number,
+    nonnegative,
+    numbers,
+    one_of,
+    pair,
+    positive,
+    require,
+    share,
+    whole_number,
+    whole_numbers,
+)
+from iclab.numerics.crossings import intervals, with_turns
+from iclab.numerics.minima import golden_section, least
+from iclab.numerics.roots import increasing_root
+
+__all__ = [
+    "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every", "floats",
+    "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude",
+    "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share", "whole_number",
+    "whole_numbers", "with_turns",
+]  # fmt: skip
