@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclab import Ratios
-from iclab.readouts import feature_moments
+from iclab.problem.readouts import feature_moments
 from iclab.theory import population
 from iclab.theory.finite_size import (
     ContextLaw,

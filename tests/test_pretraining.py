@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import Pretraining, Ratios
-from iclab.readouts import ContextLaw, Pool, SphereTasks, exact_error, feature_moments
+from iclab.problem import ContextLaw, Pool, SphereTasks
+from iclab.problem.readouts import exact_error, feature_moments
 from iclab.simulation import pretraining_sequences as sequences
 from iclab.simulation import ridge_costs, ridge_routes
 from iclab.simulation.keys import generators_of, key_of

@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from iclab.numerics import checked_number, magnitude_number, one_of, positive, require, whole_number
 from iclab.outcomes import FittedErrors
-from iclab.problem import Pretraining
-from iclab.readouts import ContextLaw, NormalTasks, Pool, SphereTasks, Tasks, exact_error
+from iclab.problem import ContextLaw, NormalTasks, Pool, Pretraining, SphereTasks, Tasks
+from iclab.problem.readouts import exact_error
 from iclab.simulation import ridge_routes
 from iclab.simulation.keys import checked_key, checked_keys, generators_of
 from iclab.simulation.memory import machine_memory

@@ -11,13 +11,13 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.numerics import require, whole_number
 from iclab.outcomes import Errors, Levels
-from iclab.readouts import Pool
+from iclab.problem import Pool
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from iclab.readouts import ContextLaw
+    from iclab.problem import ContextLaw
 
 _STREAM = 20250517  # of pools at finite dimension, which theory takes as given
 

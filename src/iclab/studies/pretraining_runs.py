@@ -14,7 +14,7 @@ from iclab.problem import Pretraining, checked_lengths
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
-    from iclab.readouts import ContextLaw
+    from iclab.problem import ContextLaw
 
 ERRORS = {
     "icl": ("e_ICL", "error on new tasks"),

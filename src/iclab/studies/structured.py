@@ -19,8 +19,7 @@ from iclab.error_curves import ErrorsBySequences
 from iclab.numerics import checked
 from iclab.outcomes import Errors, Levels, Table
 from iclab.pretraining_claims import LimitOfMeans
-from iclab.problem import Pretraining, Ratios
-from iclab.readouts import ContextLaw, SphereTasks
+from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
 from iclab.studies.pretraining import SEQUENCES, Span, bounds, error_axes
 from iclab.studies.pretraining_runs import Draws, Grid, Run
 from iclab.study import Study

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from iclab.readouts import ContextLaw
+    from iclab.problem import ContextLaw
 
 
 @dataclass(frozen=True)

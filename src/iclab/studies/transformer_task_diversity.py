@@ -26,7 +26,7 @@ from iclab.claims import Bounded
 from iclab.network_claims import CrossesBetween
 from iclab.numerics import divides, positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
-from iclab.readouts import ContextLaw, Pool
+from iclab.problem import ContextLaw, Pool
 from iclab.study import Study
 
 if TYPE_CHECKING:

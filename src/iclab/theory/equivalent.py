@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics import increasing_root, magnitude_number, whole_number
-from iclab.readouts import ContextLaw, FeatureMoments, feature_moments
+from iclab.problem import ContextLaw
+from iclab.problem.readouts import FeatureMoments, feature_moments
 from iclab.theory.resolvent import STRONG, flat_ridge, unspent
 
 Array = np.ndarray

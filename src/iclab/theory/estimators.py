@@ -22,7 +22,7 @@ from iclab.numerics import (
     whole_number,
 )
 from iclab.outcomes import EstimatorErrors
-from iclab.readouts import ContextLaw, NormalTasks, Pool, Tasks, require_tasks
+from iclab.problem import ContextLaw, NormalTasks, Pool, Tasks, require_tasks
 from iclab.theory.resolvent import LONG, MANY, WishartMoments, bounded, moments
 
 Array = np.ndarray

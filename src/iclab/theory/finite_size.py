@@ -10,18 +10,8 @@ import numpy as np
 
 from iclab.numerics import instance, require, whole_number
 from iclab.outcomes import Errors
-from iclab.readouts import (
-    ContextLaw,
-    FeatureMoments,
-    NormalTasks,
-    Pool,
-    SphereTasks,
-    error_of,
-    exact_error,
-    feature_moments,
-    readout_of,
-    sphere_law,
-)
+from iclab.problem import ContextLaw, NormalTasks, Pool, SphereTasks, sphere_law
+from iclab.problem.readouts import FeatureMoments, error_of, exact_error, feature_moments, readout_of
 from iclab.theory.equivalent import Equivalent
 from iclab.theory.leverage import Leverage, drawn_sequences
 

@@ -13,7 +13,8 @@ from jaxtyping import Float
 
 from iclab.numerics import Values, increasing_root, instance
 from iclab.outcomes import Errors
-from iclab.readouts import ContextLaw, FeatureMoments, error_of
+from iclab.problem import ContextLaw
+from iclab.problem.readouts import FeatureMoments, error_of
 from iclab.theory.equivalent import Equivalent
 from iclab.theory.resolvent import STRONG
 

@@ -1,0 +1,21 @@
+"""Problems: the law of a context, its proportional limit, finite pretraining, laws of tasks."""
+
+from iclab.problem.pretraining import Pretraining
+from iclab.problem.ratios import Ratios
+from iclab.problem.regression import Regression, checked_lengths, checked_mixture
+from iclab.problem.tasks import (
+    ContextLaw,
+    NormalTasks,
+    Pool,
+    SphereTasks,
+    TaskMoments,
+    Tasks,
+    require_tasks,
+    sphere_law,
+    symmetric_root,
+)
+
+__all__ = [
+    "ContextLaw", "NormalTasks", "Pool", "Pretraining", "Ratios", "Regression", "SphereTasks", "TaskMoments", "Tasks",
+    "checked_lengths", "checked_mixture", "require_tasks", "sphere_law", "symmetric_root",
+]  # fmt: skip

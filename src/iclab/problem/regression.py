@@ -1,0 +1,115 @@
+"""In-context linear regression: the law of one context, made of plain numbers."""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from iclab.numerics import (
+    checked_number,
+    numbers,
+    require,
+    whole_numbers,
+)
+
+_VARIANCE = "Variances are never negative."
+
+
+@dataclass(frozen=True)
+class Regression:
+    """The law of one context of in-context linear regression.
+
+    Inputs x ~ N(0, Λ), a task w ~ N(0, Ω) for each context, labels y = wᵀx + noise; N labelled examples
+    precede the query. Λ and Ω are diagonal here; for others see theory.population.moments_from.
+
+    Raises ValueError for impossible numbers. Eigenvalues that come unsorted are sorted, largest first,
+    with a UserWarning; the task eigenvalues keep their partners.
+    """
+
+    eigenvalues: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)  # λ, of the input covariance, largest first
+    context_length: int | tuple[int, ...] = 31  # N, labelled examples before the query; several: mixed evenly
+    noise: float = 0.0  # ρ, variance of the label noise
+    task_eigenvalues: tuple[float, ...] | None = None  # ω, of the task covariance in the same basis; None: all 1
+
+    def __post_init__(self) -> None:
+        eigenvalues = _spectrum("eigenvalues", self.eigenvalues)
+        require(
+            max(eigenvalues) > 0,
+            "eigenvalues must hold a positive one; got zeros only. Give at least one input direction.",
+        )
+        tasks = self.task_eigenvalues
+        if tasks is not None:
+            tasks = _spectrum("task_eigenvalues", tasks)
+            require(
+                len(tasks) == len(eigenvalues),
+                f"task_eigenvalues must be as many as eigenvalues; got {len(tasks)} and {len(eigenvalues)}. "
+                "Give one for each input direction.",
+            )
+        order = sorted(range(len(eigenvalues)), key=lambda i: -eigenvalues[i])
+        if order != list(range(len(eigenvalues))):
+            warnings.warn(
+                f"eigenvalues came unsorted as {eigenvalues} and were sorted largest first"
+                + ("; task_eigenvalues moved with them" if tasks else ""),
+                stacklevel=3,
+            )
+            eigenvalues = tuple(eigenvalues[i] for i in order)
+            tasks = tasks and tuple(tasks[i] for i in order)
+        object.__setattr__(self, "eigenvalues", eigenvalues)
+        object.__setattr__(self, "task_eigenvalues", tasks)
+        object.__setattr__(self, "context_length", _context_length(self.context_length))
+        object.__setattr__(self, "noise", checked_number("noise", self.noise, at_least=0.0, advice=_VARIANCE))
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of entries of an input."""
+        return len(self.eigenvalues)
+
+    @property
+    def context_lengths(self) -> tuple[int, ...]:
+        """The context lengths that occur, each as often as the others."""
+        lengths = self.context_length
+        return (lengths,) if isinstance(lengths, int) else lengths
+
+    @property
+    def task_spectrum(self) -> tuple[float, ...]:
+        """ω, one for each input direction."""
+        return self.task_eigenvalues or (1.0,) * self.dimension
+
+
+def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") -> tuple[int, ...]:
+    """Checked context lengths as a tuple. Raises ValueError for none, for a fraction or for one below 1."""
+    return whole_numbers(name, lengths, advice="Count the labelled examples, not the query.")
+
+
+def checked_mixture(
+    problem: Regression, in_context_fraction: float, in_weight_task: Iterable[float]
+) -> tuple[float, ...]:
+    """The checked task that the sequences of a mixture share whose task is not fresh.
+
+    Raises ValueError for a fraction outside [0, 1] and for a task that is not D finite numbers.
+    """
+    require(
+        0 <= checked_number("in_context_fraction", in_context_fraction) <= 1,
+        f"in_context_fraction must be between 0 and 1; got {in_context_fraction!r}. It is a share of the sequences.",
+    )
+    task = numbers("in_weight_task", in_weight_task)
+    require(
+        task.shape == (problem.dimension,),
+        f"in_weight_task must be {problem.dimension} finite numbers, one for each input direction; got "
+        f"{in_weight_task!r}.",
+    )
+    return tuple(task.tolist())
+
+
+def _context_length(lengths: int | Iterable[int]) -> int | tuple[int, ...]:
+    several = checked_lengths(lengths)
+    return several if isinstance(lengths, Iterable) else several[0]
+
+
+def _spectrum(name: str, values: Iterable[float]) -> tuple[float, ...]:
+    require(
+        isinstance(values, Iterable),
+        f"{name} must be a list of numbers; got {values!r}. Write (0.4, 0.3), for example.",
+    )
+    spectrum = tuple(checked_number(name, value, at_least=0.0, advice=_VARIANCE) for value in values)
+    require(len(spectrum) > 0, f"{name} must not be empty. Give one number for each input direction.")
+    return spectrum
