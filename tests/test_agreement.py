@@ -7,9 +7,20 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose
 
-from iclab.agreement import Verdict, fitted_order, rests_and_drops
-from iclab.claims import Limit, Misses, Share, Vanishes, Within, WithinErrors
-from iclab.training_claims import ExactInRate, LimitInSequences, RestsNearLevels
+from iclab.claims import (
+    ExactInRate,
+    Limit,
+    LimitInSequences,
+    Misses,
+    RestsNearLevels,
+    Share,
+    Vanishes,
+    Verdict,
+    Within,
+    WithinErrors,
+    fitted_order,
+)
+from iclab.outcomes.curves import rests_and_drops
 
 TIME = np.geomspace(0.1, 1000, 400)
 

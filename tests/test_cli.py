@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iclab.agreement import Verdict
+from iclab.claims import Verdict
 from iclab.cli import main
 from iclab.store import digest, read
 from iclab.studies import STUDIES

@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import Ratios
-from iclab.pretraining_claims import CloseMeans, LimitOfMeans
+from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.studies import STUDIES
 from iclab.studies.pretraining import Span, law_of
 from iclab.studies.pretraining_runs import Draws

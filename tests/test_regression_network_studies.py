@@ -9,11 +9,9 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclab.agreement import Verdict
-from iclab.claims import Bounded
+from iclab.claims import Bounded, CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, Verdict, WhereKnown
 from iclab.cli import main
 from iclab.contract import check_study
-from iclab.network_claims import CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, WhereKnown
 from iclab.simulation.keys import key_of
 from iclab.simulation.networks import apply, initial
 from iclab.simulation.networks.linear import LinearAttention

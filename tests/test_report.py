@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclab import report
-from iclab.agreement import Verdict
+from iclab.claims import Verdict
 from iclab.cli import main
 from iclab.store import read
 from iclab.studies import STUDIES

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from iclab import figures, report
-from iclab.agreement import Verdict
+from iclab.claims import Verdict
 from iclab.store import Store, digest
 from iclab.study import Study, case_json, dataset_at
 

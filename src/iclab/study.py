@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.agreement import Claim, Verdict
+from iclab.claims import Claim, Verdict
 from iclab.numerics import require
 from iclab.outcomes import quantities
 from iclab.provenance import device, environment, simulating

@@ -13,7 +13,7 @@ from typing import Any
 
 import tyro
 
-from iclab.agreement import Verdict
+from iclab.claims import Verdict
 from iclab.numerics import require
 
 

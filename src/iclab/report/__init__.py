@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iclab.agreement import Verdict
+from iclab.claims import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd

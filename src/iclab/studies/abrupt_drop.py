@@ -16,12 +16,12 @@ import numpy as np
 from iclab import figures
 from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
+from iclab.claims import ExactInRate, LimitInSequences
 from iclab.conventions import merged_units
 from iclab.outcomes import Levels, LossCurve, Measured
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
 from iclab.study import Study
-from iclab.training_claims import ExactInRate, LimitInSequences
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -23,11 +23,10 @@ import numpy as np
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.agreement import Verdict
-from iclab.error_curves import BestLengths, ErrorsByTasksAndLength, ErrorsByTestLength
+from iclab.claims import LimitOfMeans, Verdict
 from iclab.numerics import require
 from iclab.outcomes import Levels, Table
-from iclab.pretraining_claims import LimitOfMeans
+from iclab.outcomes.errors import BestLengths, ErrorsByTasksAndLength, ErrorsByTestLength
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining import LENGTH, Span, bounds, column, error_axes
 from iclab.studies.pretraining_runs import Draws, Grid, Run

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from iclab import figures
 from iclab import theory as theories
 from iclab.attention import MergedAttention, SeparateAttention, random_separate
-from iclab.claims import WithinErrors
+from iclab.claims import ExactInRate, LimitInSequences, WithinErrors
 from iclab.numerics import require, whole_number
 from iclab.outcomes import Levels, LossCurve, Measured, losses
 from iclab.problem import Regression, checked_lengths
@@ -33,7 +33,6 @@ from iclab.studies.training import (
     test_panel,
 )
 from iclab.study import Study
-from iclab.training_claims import ExactInRate, LimitInSequences
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,11 +16,10 @@ import numpy as np
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.claims import Limit
-from iclab.error_curves import ErrorsByDimensionAndSequences, ErrorsByLengthAndSequences, ErrorsBySequences
+from iclab.claims import Limit, LimitOfMeans
 from iclab.numerics import checked, whole_number, whole_numbers
 from iclab.outcomes import Errors, Levels, Table
-from iclab.pretraining_claims import LimitOfMeans
+from iclab.outcomes.errors import ErrorsByDimensionAndSequences, ErrorsByLengthAndSequences, ErrorsBySequences
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
 from iclab.studies.pretraining_runs import Draws, Grid, Run

@@ -16,10 +16,10 @@ from jaxtyping import Int
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.agreement import rests_and_drops
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import Limit, Within
 from iclab.outcomes import Levels, LossCurve, Measured, half_drops
+from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, drawn_statistics, first_seed, on_drawn, on_population
 from iclab.study import Study

@@ -17,9 +17,9 @@ import numpy as np
 
 from iclab import figures
 from iclab import theory as theories
+from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.numerics import checked, whole_number
 from iclab.outcomes import Errors, Table
-from iclab.pretraining_claims import CloseMeans, LimitOfMeans
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining import law_of
 from iclab.studies.pretraining_runs import Draws, Grid, Run

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iclab import figures, planning
-from iclab.agreement import Verdict
+from iclab.claims import Verdict
 from iclab.numerics import checked, whole_number
 from iclab.outcomes import Table
 from iclab.problem import Pretraining, Ratios

@@ -16,12 +16,12 @@ import numpy as np
 from iclab import figures
 from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
+from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import require
 from iclab.outcomes import Levels, Measured, losses
 from iclab.problem import Regression
 from iclab.studies.training import FINER, TrainingCase, drawn_statistics, log_marks, on_drawn, on_population
 from iclab.study import Study
-from iclab.training_claims import ExactInRate, LimitInSequences, RestsNearLevels
 
 if TYPE_CHECKING:
     import xarray as xr

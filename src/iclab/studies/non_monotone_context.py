@@ -16,7 +16,7 @@ from jaxtyping import Float
 from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Within
-from iclab.error_curves import BestLengthMap, CriticalTasks
+from iclab.outcomes.errors import BestLengthMap, CriticalTasks
 from iclab.problem import Ratios
 from iclab.studies.pretraining import TASKS, Span, column
 from iclab.study import Study

@@ -16,11 +16,11 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.agreement import rests_and_drops
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import Limit
 from iclab.numerics import positive, whole_number
 from iclab.outcomes import Levels, Measured, Trajectory, answers
+from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_sequences, first_seed, log_marks, on_sequences
 from iclab.study import Study

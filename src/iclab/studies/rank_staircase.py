@@ -16,12 +16,12 @@ import numpy as np
 from iclab import figures
 from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
+from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import require, whole_numbers
 from iclab.outcomes import Measured, losses
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, drawn_statistics, marks, on_drawn
 from iclab.study import Study
-from iclab.training_claims import ExactInRate, LimitInSequences, RestsNearLevels
 
 if TYPE_CHECKING:
     import xarray as xr

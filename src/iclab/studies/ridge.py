@@ -15,11 +15,10 @@ import numpy as np
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.agreement import SLACK, Verdict, fitted_order
-from iclab.error_curves import BestRidges, ErrorsByRidgeAndSequences, ErrorsBySequences
+from iclab.claims import SLACK, LimitOfMeans, Verdict, fitted_order
 from iclab.numerics import checked
 from iclab.outcomes import Levels, Table
-from iclab.pretraining_claims import LimitOfMeans
+from iclab.outcomes.errors import BestRidges, ErrorsByRidgeAndSequences, ErrorsBySequences
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining import SEQUENCES, Span, around, bounds, column, error_axes
 from iclab.studies.pretraining_runs import Draws, Grid, Run

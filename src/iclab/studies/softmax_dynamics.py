@@ -21,8 +21,8 @@ from iclab.attention import MergedAttention, SeparateAttention, random_merged, r
 from iclab.claims import Share
 from iclab.numerics import positive, whole_number
 from iclab.outcomes import DropCounts, Levels, LossCurve
+from iclab.outcomes.curves import stages
 from iclab.problem import Regression
-from iclab.stages import stages
 from iclab.study import Study
 
 if TYPE_CHECKING:

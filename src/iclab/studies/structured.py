@@ -15,10 +15,10 @@ import numpy as np
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.error_curves import ErrorsBySequences
+from iclab.claims import LimitOfMeans
 from iclab.numerics import checked
 from iclab.outcomes import Errors, Levels, Table
-from iclab.pretraining_claims import LimitOfMeans
+from iclab.outcomes.errors import ErrorsBySequences
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
 from iclab.studies.pretraining import SEQUENCES, Span, bounds, error_axes
 from iclab.studies.pretraining_runs import Draws, Grid, Run

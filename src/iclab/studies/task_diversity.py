@@ -18,17 +18,16 @@ import numpy as np
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.claims import Limit, WithinErrors
-from iclab.error_curves import (
+from iclab.claims import Limit, LimitOfMeans, WithinErrors
+from iclab.numerics import checked, require, whole_number, whole_numbers
+from iclab.outcomes import Errors, Levels, Table
+from iclab.outcomes.errors import (
     ErrorsByLogTasks,
     GapByDimensionAndTasks,
     GapByTasks,
     GapByTasksAndLength,
     TaskThreshold,
 )
-from iclab.numerics import checked, require, whole_number, whole_numbers
-from iclab.outcomes import Errors, Levels, Table
-from iclab.pretraining_claims import LimitOfMeans
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining import TASKS, Span, bounds, column, law_of, pool_of, table
 from iclab.studies.pretraining_runs import Draws, Grid, Run

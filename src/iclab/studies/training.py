@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab.agreement import first_below
 from iclab.attention import MergedAttention, SeparateAttention
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import Measured, Trajectory, losses
+from iclab.outcomes.curves import first_below
 from iclab.problem import Regression
 
 if TYPE_CHECKING:

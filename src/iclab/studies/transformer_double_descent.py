@@ -24,8 +24,7 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.error_curves import ErrorsBySequences
-from iclab.network_claims import PeaksWhereFitEnds, RisesAndFalls, WhereKnown
+from iclab.claims import PeaksWhereFitEnds, RisesAndFalls, WhereKnown
 from iclab.numerics import (
     increasing_grid,
     instance,
@@ -37,6 +36,7 @@ from iclab.numerics import (
     whole_numbers,
 )
 from iclab.outcomes import Levels, quantity
+from iclab.outcomes.errors import ErrorsBySequences
 from iclab.problem import Ratios
 from iclab.studies.pretraining import SEQUENCES, around, bounds, error_axes
 from iclab.study import Study

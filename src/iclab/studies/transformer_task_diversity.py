@@ -22,8 +22,7 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab import theory as theories
-from iclab.claims import Bounded
-from iclab.network_claims import CrossesBetween
+from iclab.claims import Bounded, CrossesBetween
 from iclab.numerics import divides, positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import ContextLaw, Pool

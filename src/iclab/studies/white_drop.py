@@ -15,13 +15,12 @@ import numpy as np
 
 from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
-from iclab.claims import Limit
+from iclab.claims import ExactInRate, Limit, LimitInSequences
 from iclab.numerics import require
 from iclab.outcomes import Levels, LossCurve, Measured, half_drops
 from iclab.problem import Regression
 from iclab.studies.training import TrainingCase, by_rate, by_sequences, half_drop, loss_panel, marks, on_sequences
 from iclab.study import Study
-from iclab.training_claims import ExactInRate, LimitInSequences
 
 if TYPE_CHECKING:
     import xarray as xr

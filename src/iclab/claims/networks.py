@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iclab.agreement import Claim, Verdict
+from iclab.claims.verdict import Claim, Verdict
 
 if TYPE_CHECKING:
     import xarray as xr

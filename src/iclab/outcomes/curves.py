@@ -1,4 +1,4 @@
-"""How many stages a loss curve has, by a written rule. Knows nothing of what was trained."""
+"""Reading a loss curve: its stages, where it rests, when it drops. Knows nothing of what was trained."""
 
 from dataclasses import dataclass
 
@@ -71,3 +71,39 @@ def _require_curve(time: Float[Array, "time"], loss: Float[Array, "time"]) -> No
         bool(np.all(np.isfinite(loss)) and loss[0] > 0),
         "loss must be finite and begin above 0, for the rule counts in units of the first loss.",
     )
+
+
+def rests_and_drops(
+    time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], levels: Float[np.ndarray, "plateau"]
+) -> tuple[Float[np.ndarray, "drop"], Float[np.ndarray, "drop"]]:
+    """Where a curve rests after each drop, and when it drops.
+
+    A drop is the first time at which the loss is below the middle of two successive levels. The rest after it
+    is the loss where |dL/d log t| is least before the next drop; after the last one, the last loss. Drops
+    that never come are NaN, and so are rests without a recorded point. Levels may repeat at the end.
+    """
+    time, loss = time[time > 0], loss[time > 0]
+    if len(time) < 2:
+        return np.full(len(levels) - 1, np.nan), np.full(len(levels) - 1, np.nan)
+    middles = np.where(levels[1:] < levels[:-1], 0.5 * (levels[1:] + levels[:-1]), np.nan)
+    drops = np.array([first_below(time, loss, middle) for middle in middles])
+    slope = np.abs(np.gradient(loss, np.log(time)))
+    rests = np.full(len(drops), np.nan)
+    ends = np.append(drops[1:], np.nan)
+    for i, (begin, end) in enumerate(zip(drops, ends, strict=True)):
+        inside = (time > begin) & (time < (end if np.isfinite(end) else np.inf))
+        if np.isfinite(begin) and np.any(inside):
+            rests[i] = loss[inside][np.argmin(slope[inside])] if np.isfinite(end) else loss[-1]
+    return rests, drops
+
+
+def first_below(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], height: float) -> float:
+    """First time at which the loss passes below a height, linear between records; NaN if it never does."""
+    below = np.flatnonzero(loss < height)
+    if len(below) == 0:
+        return np.nan
+    i = below[0]
+    if i == 0:
+        return float(time[0])
+    part = (loss[i - 1] - height) / (loss[i - 1] - loss[i])
+    return float(time[i - 1] + part * (time[i] - time[i - 1]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from iclab.agreement import SLACK, Verdict, fitted_order
+from iclab.claims.verdict import SLACK, Verdict, fitted_order
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iclab.agreement import SLACK, Verdict, fitted_order
+from iclab.claims.verdict import SLACK, Verdict, fitted_order
 
 if TYPE_CHECKING:
     import xarray as xr

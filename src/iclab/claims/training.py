@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from iclab.agreement import SLACK, Verdict, fitted_order, rests_and_drops
+from iclab.claims.verdict import SLACK, Verdict, fitted_order
+from iclab.outcomes.curves import rests_and_drops
 
 if TYPE_CHECKING:
     import xarray as xr

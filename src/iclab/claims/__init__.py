@@ -1,0 +1,13 @@
+"""Claims: what a study says of its witnesses, each judged on a labelled result by a number."""
+
+from iclab.claims.general import Bounded, Limit, Misses, Share, Vanishes, Within, WithinErrors
+from iclab.claims.networks import CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, WhereKnown
+from iclab.claims.pretraining import CloseMeans, LimitOfMeans
+from iclab.claims.training import ExactInRate, LimitInSequences, RestsNearLevels
+from iclab.claims.verdict import SLACK, Claim, Verdict, fitted_order
+
+__all__ = [
+    "SLACK", "Bounded", "Claim", "CloseMeans", "CrossesBetween", "ExactInRate", "Limit", "LimitInSequences",
+    "LimitOfMeans", "Misses", "PeaksWhereFitEnds", "RestsNearLevels", "RisesAndFalls", "Share", "Vanishes",
+    "Verdict", "WhereKnown", "Within", "WithinErrors", "fitted_order",
+]  # fmt: skip
