@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 
 from iclab import Regression
 from iclab.attention import aligned_separate
-from iclab.theory.aligned import _falling_clock
 from iclab.theory.dynamics import aligned_loss, aligned_values, half_drop_shift, separate_flow
+from iclab.theory.dynamics.aligned import _falling_clock
 from iclab.theory.population import moments
 
 NON_WHITE = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from iclab import MergedAttention, Regression, SeparateAttention
 from iclab.attention import random_merged, random_separate
 from iclab.theory.dynamics import conserved, merged_flow, separate_flow
-from iclab.theory.mixture import interaction
 from iclab.theory.population import moments, moments_from
+from iclab.theory.tokens.mixture import interaction
 
 LAW = moments(Regression(context_length=31))
 

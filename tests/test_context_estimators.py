@@ -11,8 +11,9 @@ from iclab.problem import Regression
 from iclab.simulation import baselines
 from iclab.simulation.keys import key_of
 from iclab.simulation.sequences import RegressionContexts, TwoLayer
-from iclab.theory import context_estimators, estimators, population
-from iclab.theory.context_estimators import (
+from iclab.theory import estimators, population
+from iclab.theory.estimators import one_context as context_estimators
+from iclab.theory.estimators.one_context import (
     least_squares_error,
     one_step_error,
     ridge_error,

@@ -18,7 +18,7 @@ from iclab.theory.finite_size import (
     readout_of,
 )
 from iclab.theory.generalization import errors
-from iclab.theory.leverage import drawn_sequences
+from iclab.theory.pretraining.leverage import drawn_sequences
 
 KNOWN_READOUT = np.column_stack([0.5 * np.eye(4) + 0.1, [0.02, 0.04, 0.06, 0.08]])
 KNOWN_POOL = Pool(np.array([[1.0, 2, 0, -1], [-1, -1, 1, 2], [2, 5, 1, -1]]))

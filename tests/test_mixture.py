@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclab import MergedAttention, Regression, SeparateAttention
-from iclab.theory import mixture, population
-from iclab.theory.token_moments import MixtureMoments
+from iclab.theory import population
+from iclab.theory.tokens import mixture
+from iclab.theory.tokens.moments import MixtureMoments
 
 WHITE = Regression(eigenvalues=(0.25,) * 4, context_length=31)
 TASK = 2 * np.array([1, -1, 0.5, 1.2]) / np.linalg.norm([1, -1, 0.5, 1.2])  # |w*| = √D

@@ -11,7 +11,7 @@ from iclab.simulation.descent import on_statistics
 from iclab.simulation.keys import key_of
 from iclab.simulation.mixtures import draw
 from iclab.simulation.statistics import Statistics, features, stack, statistics
-from iclab.theory import mixture
+from iclab.theory.tokens import mixture
 
 UNEVEN = Regression((0.7, 0.3), (3, 6), noise=0.2, task_eigenvalues=(0.5, 2.0))
 TASK = np.array([0.4, -1.1])

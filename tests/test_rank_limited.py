@@ -5,8 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
-from iclab.theory import dynamics, gradient_steps, rank_limited
+from iclab.theory import dynamics
+from iclab.theory.estimators import gradient_steps
 from iclab.theory.population import best_gamma, best_loss, loss, moments_from
+from iclab.theory.related import rank_limited
 
 SPECTRUM = np.array([2.0, 1.2, 0.8, 0.5, 0.3, 0.2, 0.1, 0.05])
 INPUTS = np.diag(SPECTRUM)

@@ -11,7 +11,7 @@ from iclab.simulation import low_rank, patterns, token_networks
 from iclab.simulation.keys import key_of
 from iclab.simulation.softmax_windows import Shape, drawn_errors
 from iclab.studies import STUDIES, pattern_selection, rank_robustness, separate_tokens, softmax_window
-from iclab.theory import softmax_window as window
+from iclab.theory import softmax as window
 
 
 def test_padded_factors_hold_their_rank_before_and_after_descent() -> None:

@@ -6,9 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from iclab.theory import gradient_steps, rank_limited, softmax_window, token_mixing
-from iclab.theory.pattern_matching import matching_floor
+from iclab.theory import softmax as softmax_window
+from iclab.theory.estimators import gradient_steps
 from iclab.theory.population import moments_from
+from iclab.theory.related import rank_limited
+from iclab.theory.related.pattern_matching import matching_floor
+from iclab.theory.tokens import mixing as token_mixing
 
 INPUTS = np.diag([2.0, 1.0, 0.5])
 LAW, TESTED = moments_from(INPUTS, 9), rank_limited.contexts(INPUTS, 9)

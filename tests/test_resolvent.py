@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from iclab import Ratios
 from iclab.theory.generalization import errors
-from iclab.theory.resolvent import wishart_moments
+from iclab.theory.pretraining.resolvent import wishart_moments
 
 KAPPAS = [0.1, 0.5, 1 - 1e-9, 1.0, 1 + 1e-9, 2.0, 1e3, np.inf]
 

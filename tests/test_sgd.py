@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 from iclab import Regression
 from iclab.theory import population, sgd
-from iclab.theory.sgd_dense import dense_step
-from iclab.theory.sgd_moments import context_moments, gradient_second
+from iclab.theory.sgd.dense import dense_step
+from iclab.theory.sgd.moments import context_moments, gradient_second
 
 REFERENCE = Regression(eigenvalues=(1.5, 0.6), context_length=5, noise=0.2)
 CRITICAL = {1: 0.014761798327673444, 3: 0.041413063409231954, 8: 0.09483421614642051, 32: 0.22322347573340748}

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln, ive
 
-from iclab.theory import softmax_window as window
-from iclab.theory.attention_shares import angles, shares, shares_and_slopes
-from iclab.theory.sphere_kernels import zonal_harmonics
+from iclab.theory import softmax as window
+from iclab.theory.softmax.attention_weights import angles, shares, shares_and_slopes
+from iclab.theory.softmax.sphere_kernels import zonal_harmonics
 
 FIVE = {"dimension": 5, "context_length": 50}
 

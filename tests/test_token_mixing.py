@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.theory import token_mixing
-from iclab.theory.pattern_matching import matching_floor
 from iclab.theory.population import best_loss, moments_from
+from iclab.theory.related.pattern_matching import matching_floor
+from iclab.theory.tokens import mixing as token_mixing
 
 PAPER = {"dimension": 5, "masked": True}
 

@@ -82,16 +82,12 @@ KINDS = ("Regression", "Moments", "MixtureMoments", "ContextLaw", "Ratios")
 def doors() -> list[tuple[Callable, str, str]]:
     """Public functions of theory that begin with a description, with the name and the class of it."""
     found = []
-    for module in pkgutil.iter_modules(theory.__path__):
-        for name, function in vars(importlib.import_module(f"iclab.theory.{module.name}")).items():
-            if (
-                inspect.isfunction(function)
-                and function.__module__ == f"iclab.theory.{module.name}"
-                and name[0] != "_"
-            ):
+    for module in pkgutil.walk_packages(theory.__path__, "iclab.theory."):
+        for name, function in vars(importlib.import_module(module.name)).items():
+            if inspect.isfunction(function) and function.__module__ == module.name and name[0] != "_":
                 first = next(iter(inspect.signature(function).parameters.values()), None)
                 kind = getattr(first and first.annotation, "__name__", None)
-                if first is not None and kind in KINDS and module.name not in ("response",):  # behind the doors
+                if first is not None and kind in KINDS and not module.name.endswith(".response"):  # behind the doors
                     found.append((function, first.name, kind))
     return found
 

@@ -62,7 +62,7 @@ def start(case: Case, seed: int) -> MergedAttention:
 
 def theory(case: Case, start: MergedAttention) -> dict[str, Measured]:
     """The flow for each fraction: its own loss, and the losses of its layer in both tests."""
-    mixture = theories.mixture
+    mixture = theories.tokens.mixture
     task, time = np.array(case.in_weight_task), case.rate * marks(case.steps)
     tests = (mixture.in_context_test(case.problem), mixture.in_weight_test(case.problem, task))
     found = []

@@ -128,7 +128,7 @@ class Pruning:
 def theory(case: Case) -> dict[str, Floors]:
     """The floor, in contexts of the tests."""
     lengths = np.array(case.lengths, dtype=float)
-    floor = theories.pattern_matching.matching_floor(np.array(case.fractions), lengths)
+    floor = theories.related.pattern_matching.matching_floor(np.array(case.fractions), lengths)
     return {"floor": Floors(lengths, np.asarray(floor))}
 
 

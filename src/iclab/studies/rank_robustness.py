@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
-    from iclab.theory.rank_limited import TestContexts
+    from iclab.theory.related.rank_limited import TestContexts
 
 Array = np.ndarray
 
@@ -108,7 +108,7 @@ class Critical:
 
 def theory(case: Case) -> dict[str, RankLosses | NoisyTests | Critical]:
     """Losses of pretraining and of tests for all ranks, at the noises of the case and along a line of them."""
-    limited, population = theories.rank_limited, theories.population
+    limited, population = theories.related.rank_limited, theories.population
     pretrained, ranks = population.moments(case.problem), np.arange(1, case.problem.dimension + 1)
     inputs = np.diag(case.problem.eigenvalues)
     tested = limited.contexts(inputs, case.test_length, task_covariance=np.diag(case.problem.task_spectrum))

@@ -97,7 +97,7 @@ class Case:
 
 def theory(case: Case) -> dict[str, Ridge | Linear]:
     """Exact errors of estimators against the number of examples."""
-    exact, size = theories.context_estimators, (case.dimension, case.noise)
+    exact, size = theories.estimators.one_context, (case.dimension, case.noise)
 
     def curve(error: Any) -> Float[Array, "examples"]:
         return np.array([error(size[0], int(m), size[1]) for m in case.examples])

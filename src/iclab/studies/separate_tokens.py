@@ -103,7 +103,7 @@ class Leak:
 
 def theory(case: Case) -> dict[str, Levels | Curves]:
     """Losses of the mechanism behind each network, and of mixing mechanisms against the number of pairs."""
-    mixing, size = theories.token_mixing, case.dimension
+    mixing, size = theories.tokens.mixing, case.dimension
 
     def mixed(pairs: int, *, masked: bool, gain: float = 1.0) -> float:
         return mixing.best_loss(*mixing.attention_mixing(pairs, masked=masked, gain=gain), dimension=size)
@@ -158,7 +158,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
     ]
     loss = np.array([losses.query for losses in found])
     leak = run(LEAK, case.leak_steps, len(NETWORKS))
-    mixing, size = theories.token_mixing, case.dimension
+    mixing, size = theories.tokens.mixing, case.dimension
     unmasked = mixing.best_loss(*mixing.attention_mixing(case.pairs, masked=False), dimension=size)
     matched = mixing.matched_loss(case.pairs, dimension=size)
     return {

@@ -64,7 +64,7 @@ class Case:
 
 def theory(case: Case) -> dict[str, ByRatio | ByLength | Curves | Laws | Rivals | Kinked]:
     """Exact best scales and errors; error against scale; laws in the length; linear attention on the same class."""
-    window = theories.softmax_window
+    window = theories.softmax
     noise, law = 1 / np.array(case.ratios), {"dimension": case.dimension, "context_length": case.context_length}
     best = np.array([window.best_scale(**law, slope_variance=1.0, noise=float(one)) for one in noise])
     small = {"dimension": case.lengths_dimension, "noise": 1 / case.lengths_ratio}
@@ -93,7 +93,7 @@ def theory(case: Case) -> dict[str, ByRatio | ByLength | Curves | Laws | Rivals 
 
 def laws(case: Case) -> Laws:
     """Best scales at lengths from 10 to 3000."""
-    window, noise = theories.softmax_window, 1 / case.lengths_ratio
+    window, noise = theories.softmax, 1 / case.lengths_ratio
     size, lengths = case.lengths_dimension, np.unique(np.geomspace(10, 3000, 12).astype(int))
     smooth = [
         window.best_scale(dimension=size, context_length=int(n), slope_variance=1.0, noise=noise) for n in lengths
@@ -104,14 +104,14 @@ def laws(case: Case) -> Laws:
 
 def exact_error(dimension: int, length: "int | Array", scale: "float | Array", noise: "float | Array") -> Array:
     """Exact loss of affine functions of unit slope, less the noise of the target."""
-    affine_loss = theories.softmax_window.affine_loss
+    affine_loss = theories.softmax.affine_loss
     loss = affine_loss(scale, dimension=dimension, context_length=length, slope_variance=1.0, noise=noise)
     return np.asarray(loss - noise)
 
 
 def kinked_scale(dimension: int, length: int, noise: float) -> float:
     """Best scale for functions with a kink."""
-    window = theories.softmax_window
+    window = theories.softmax
     kernel = partial(window.kinked_kernel, dimension=dimension, slope_variance=1.0)
     return window.best_kernel_scale(kernel, dimension=dimension, context_length=length, noise=noise)
 

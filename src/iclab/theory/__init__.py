@@ -1,21 +1,37 @@
-"""Theory: pure functions from a problem to an outcome. They draw nothing and take no key.
+"""Theory: pure functions from a problem to an outcome. They draw nothing and take no key."""
 
-Modules load when they are first used, so that the command line starts quickly.
-"""
+from typing import TYPE_CHECKING
 
-import importlib
-import pkgutil
-from types import ModuleType
+from iclab.lazy import door
 
+if TYPE_CHECKING:
+    from iclab.theory import dynamics as dynamics
+    from iclab.theory import estimators as estimators
+    from iclab.theory import finite_size as finite_size
+    from iclab.theory import generalization as generalization
+    from iclab.theory import integration as integration
+    from iclab.theory import modes as modes
+    from iclab.theory import population as population
+    from iclab.theory import pretraining as pretraining
+    from iclab.theory import related as related
+    from iclab.theory import sgd as sgd
+    from iclab.theory import softmax as softmax
+    from iclab.theory import tokens as tokens
 
-def __getattr__(name: str) -> ModuleType:
-    if name in _ROOMS:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = [
+    "dynamics",
+    "estimators",
+    "finite_size",
+    "generalization",
+    "integration",
+    "modes",
+    "population",
+    "pretraining",
+    "related",
+    "sgd",
+    "softmax",
+    "tokens",
+]
 
-
-def __dir__() -> list[str]:
-    return list(_ROOMS)
-
-
-_ROOMS = tuple(module.name for module in pkgutil.iter_modules(__path__))
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = door(__name__, __all__)

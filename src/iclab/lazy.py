@@ -1,0 +1,28 @@
+"""Doors that open late: a name is loaded from its home when it is first used."""
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from iclab.moved import advice
+
+
+def door(
+    package: str, names: Iterable[str], homes: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package that offers these names.
+
+    A name with a home is an attribute of that module, or of another name where the home reads "module:name"; any
+    other is a module of the package itself.
+    """
+    listed, homes = sorted(names), homes or {}
+
+    def found(name: str) -> Any:
+        if name in homes:
+            home, _, there = homes[name].partition(":")
+            return getattr(importlib.import_module(home), there or name)
+        if name in listed:
+            return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}{advice(f'{package}.{name}')}")
+
+    return found, lambda: list(listed)

@@ -1,0 +1,215 @@
+"""Bayes estimators to compare linear attention with: ridge regression, and the mean over a finite pool.
+
+Ridge regression is the Bayes estimator for tasks w ~ N(0, I). The discrete minimum mean squared error (dMMSE)
+estimator knows the pool and weighs its tasks by exp(−|y − Xw|²/2ρ). With exp(sD) tasks there is a threshold in s:
+below it a context singles out one task of the pool, above it the pool is as good as all tasks. Linear attention
+needs about D tasks to learn in context, this estimator exponentially many.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import (
+    LEAST,
+    MOST,
+    Values,
+    checked,
+    checked_number,
+    increasing_root,
+    instance,
+    magnitude,
+    require,
+    whole_number,
+)
+from iclab.outcomes import EstimatorErrors
+from iclab.problem import ContextLaw, NormalTasks, Pool, Tasks, require_tasks
+from iclab.theory.pretraining.resolvent import LONG, MANY, WishartMoments, bounded, moments
+
+Array = np.ndarray
+_STREAM = 20240518  # the nodes of the quadrature: as fixed as those of any other rule
+_SILENT = 1e-120  # noise that stands for none
+_RANGE = 1e-20, 1e20  # sizes at which the divergence of two posteriors is more than rounding
+
+
+def ridge_error(alpha: Values, noise: Values) -> Values:
+    """Error of ridge regression at ridge ρ, the Bayes estimator for w ~ N(0, I), target noise included.
+
+    ρ + E ρ/(ρ + λ) over the eigenvalues λ of XᵀX, D → ∞. Without noise: 1 − α below α = 1, 0 from there on.
+
+    Raises ValueError for alpha that is not positive and for negative noise.
+
+    Source: derived in docs/derivations/estimators; lu2025asymptotic, theory code (dMMSE comparison).
+    """
+    alpha, rho = _checked(alpha, noise)
+    silent = np.maximum(1 - alpha, 0.0)
+    return np.where(rho > 0, rho + _spectrum(alpha, rho).lost, silent)[()]
+
+
+def task_threshold(alpha: Values, noise: Values) -> Values:
+    """s_c, nats for each dimension that a context tells of its task: I(w; y | X)/D.
+
+    With more than exp(s_c D) tasks the pool is as good as all tasks. Infinite without noise and at α = ∞.
+
+    Raises ValueError for alpha that is not positive and for negative noise.
+
+    Source: derived in docs/derivations/estimators.
+    """
+    alpha, rho = _checked(alpha, noise)
+    endless = (rho == 0) | np.isinf(alpha)
+    return np.where(endless, np.inf, _information(alpha, rho))[()]
+
+
+def dmmse_errors(alpha: Values, noise: Values, log_tasks_per_dimension: Values) -> EstimatorErrors:
+    """Errors of the dMMSE estimator with exp(sD) tasks w ~ N(0, I), D → ∞: a random-energy model.
+
+    From the threshold s_c on both are the ridge error. Below it a pool task is singled out, so IDG is ρ; on a new
+    task the weight stays on a few tasks of the pool, those that fit best, and ICL falls from ρ + 2 at s = 0 to
+    the ridge error at s_c. Holds at noise 0 too, where the threshold is infinite. At finite D use
+    effective_log_tasks for s; below D = 30 the transition is rounded.
+
+    Raises ValueError for alpha that is not positive, negative noise, a negative number of tasks, and for sizes
+    below 1e-20 or above 1e20 that are not 0 or infinite.
+
+    Source: derived in docs/derivations/estimators.
+    """
+    alpha, rho, s = *_checked(alpha, noise, _RANGE), _checked_log_tasks(log_tasks_per_dimension)
+    r = _edge(alpha, rho, s)
+    fit, many = _spectrum(alpha, r), s >= task_threshold(alpha, rho)
+    alone = 1 - rho / r  # Σ p², the weight that does not spread over several tasks
+    few = rho + fit.lost_square + rho / r * fit.mixed + alone * fit.lost
+    ridge = ridge_error(alpha, rho)
+    icl = np.where(many, ridge, np.where(s > 0, few, rho + 2))
+    return EstimatorErrors(icl[()], np.where(many, ridge, rho)[()])
+
+
+def nearest_task_errors(alpha: Values, noise: Values, log_tasks_per_dimension: Values) -> EstimatorErrors:
+    """Errors of picking the one task of the pool that fits the context best, with exp(sD) tasks w ~ N(0, I).
+
+    The same random-energy model: the posterior at its edge, of which one task is taken. Beyond the threshold
+    another task fits better than the true one, and pool tasks are no easier than new ones.
+
+    Raises ValueError as dmmse_errors does.
+
+    Source: derived in docs/derivations/estimators.
+    """
+    alpha, rho, s = *_checked(alpha, noise, _RANGE), _checked_log_tasks(log_tasks_per_dimension)
+    r = _edge(alpha, rho, s)
+    fit = _spectrum(alpha, r)
+    icl = np.where(s > 0, rho + fit.lost_square + rho / r * fit.mixed + fit.lost, rho + 2)
+    return EstimatorErrors(icl[()], np.where(s >= task_threshold(alpha, rho), icl, rho)[()])
+
+
+def effective_log_tasks(tasks: Values, dimension: Values) -> Values:
+    """s at which the limit D → ∞ describes K tasks in D dimensions: (ln K − ½ ln(4π ln K))/D, at least 0.
+
+    The second term is that of the largest of K normal energies.
+
+    Infinite for a pool without end.
+
+    Raises ValueError for fewer than one task and for a dimension that is not positive and finite.
+
+    Source: derived in docs/derivations/estimators.
+    """
+    log, d = np.log(checked("tasks", tasks, at_least=1.0)), magnitude("dimension", dimension, infinite=False)
+    log = np.minimum(log, MANY)
+    shift = 0.5 * np.log(4 * np.pi * np.maximum(log, 1 / (4 * np.pi)))
+    return np.where(log < MANY, np.maximum((log - shift) / d, 0.0), np.inf)[()]
+
+
+def discrete_weights(
+    inputs: Float[Array, "*batch N D"], labels: Float[Array, "*batch N"], tasks: Float[Array, "K D"], noise: float
+) -> Float[Array, "*batch K"]:
+    """Posterior probability of each task of a pool after a context. Without noise: the tasks that fit best.
+
+    Raises ValueError for negative noise.
+
+    Source: lu2025asymptotic, theory code (dMMSE).
+    """
+    rho = checked_number("noise", noise, at_least=0.0)
+    misfit = np.sum((labels[..., None] - inputs @ np.asarray(tasks).T) ** 2, axis=-2)
+    excess = misfit - np.min(misfit, axis=-1, keepdims=True)  # before the division: no overflow at small noise
+    weights = np.exp(-excess / (2 * rho)) if rho > 0 else (excess == 0).astype(float)
+    return weights / np.sum(weights, axis=-1, keepdims=True)
+
+
+def pool_dmmse_errors(law: ContextLaw, *, new: Tasks | None = None, contexts: int = 400) -> EstimatorErrors:
+    """Errors of the dMMSE estimator for a given pool at finite size; `new` tasks are N(0, I) unless given.
+
+    A quadrature over contexts from a fixed stream, so that the same call gives the same answer. The error of each
+    context is averaged over the query and the noise of the target exactly, on pool tasks over the posterior too;
+    what is left falls like contexts^-1/2. Cost: contexts × N × K × D.
+
+    Raises ValueError for a law without a pool and for contexts below 1.
+
+    Source: derived in docs/derivations/estimators; lu2025asymptotic, theory code (dMMSE), samples the query too.
+    """
+    instance("law", law, ContextLaw)
+    if not isinstance(law.tasks, Pool):
+        raise ValueError(f"law.tasks must be a Pool; got {type(law.tasks).__name__}.")
+    if new is not None:
+        require_tasks("new", new)
+        require(new.dimension == law.dimension, f"new must have {law.dimension} dimensions; got {new.dimension}.")
+    count = whole_number("contexts", contexts)
+    stream = np.random.default_rng(_STREAM)
+    pool, root = law.tasks.vectors @ law.input_root, law.input_root  # with whitened inputs
+    known = law.tasks.draw(count, stream) @ root
+    fresh = (NormalTasks(np.eye(law.dimension)) if new is None else new).draw(count, stream) @ root
+    icl, idg = np.empty(count), np.empty(count)
+    for i in range(count):
+        estimate = _posterior(law, pool, fresh[i], stream) @ pool
+        icl[i] = np.sum((fresh[i] - estimate) ** 2)
+        weights = _posterior(law, pool, known[i], stream)
+        idg[i] = weights @ np.sum((pool - weights @ pool) ** 2, axis=1)
+    return EstimatorErrors(law.noise + np.mean(icl) / law.dimension, law.noise + np.mean(idg) / law.dimension)
+
+
+def _posterior(
+    law: ContextLaw, pool: Float[Array, "K D"], task: Float[Array, "D"], stream: np.random.Generator
+) -> Float[Array, "K"]:
+    """Weights of the pool's tasks after one context of a task."""
+    inputs = stream.standard_normal((law.context_length, law.dimension)) / np.sqrt(law.dimension)
+    labels = inputs @ task + np.sqrt(law.noise) * stream.standard_normal(law.context_length)
+    return discrete_weights(inputs, labels, pool, law.noise)
+
+
+def _checked(alpha: Values, noise: Values, between: tuple[float, float] = (LEAST, MOST)) -> tuple[Values, Values]:
+    return magnitude("alpha", alpha, between=between), magnitude(
+        "noise", noise, zero=True, infinite=False, between=between
+    )
+
+
+def _checked_log_tasks(s: Values) -> Values:
+    return magnitude("log_tasks_per_dimension", s, zero=True, between=_RANGE)
+
+
+def _edge(alpha: Values, noise: Values, s: Values) -> Values:
+    """r at which the posterior that assumes noise r is as far from the prior as exp(sD) tasks reach."""
+    reach = np.minimum(np.where(s > 0, s, 1.0), _divergence(alpha, noise, _SILENT))
+
+    def equation(r: Values) -> tuple[Values, Values]:
+        divergence = _divergence(alpha, noise, r)
+        falls = (divergence - _divergence(alpha, noise, r * (1 + 1e-5))) / 1e-5
+        return reach - divergence, np.maximum(falls, 1e-6 * reach)  # level at small r, up to rounding
+
+    far = 10 * (1 + noise) * (1 + bounded(alpha, LONG)) * (1 + 1 / reach)
+    return increasing_root(equation, _SILENT + 0 * reach, far)
+
+
+def _spectrum(alpha: Values, noise: Values) -> WishartMoments:
+    """The spectrum of XᵀX, α times a Wishart matrix of "pool size" α, at the shift ρ/α."""
+    length = bounded(alpha, LONG)
+    return moments(np.maximum(noise, _SILENT) / length, length)
+
+
+def _information(alpha: Values, noise: Values) -> Values:
+    """I(w; y | X)/D in nats."""
+    fit, length = _spectrum(alpha, noise), bounded(alpha, LONG)
+    per_noise = fit.inverse / length  # E 1/(ρ + λ)
+    log_lost = np.where(fit.kept < 0.5, np.log1p(-np.minimum(fit.kept, 0.5)), np.log(fit.lost))
+    return 0.5 * (length * np.log1p(per_noise) - log_lost - fit.kept)
+
+
+def _divergence(alpha: Values, noise: Values, r: Values) -> Values:
+    """KL divergence, for each dimension, of the posterior that assumes noise r from the prior."""
+    fit = _spectrum(alpha, r)
+    return 0.5 * (fit.kept_square + noise / r * fit.mixed - fit.kept) + _information(alpha, r)

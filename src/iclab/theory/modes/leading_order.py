@@ -1,0 +1,195 @@
+"""Training dynamics of the two-factor linear transformer, mode by mode: leading order in 1/N, and exact.
+
+The transformer maps a context of tokens (x_n, W x_n), x ~ N(0, Λ), and a query x_q to p W Σ̂ q x_q, with
+Σ̂ = (1/N) Σ x xᵀ; tasks W are diagonal in the eigenbasis of Λ. For diagonal p and q and long contexts the modes
+decouple: τ dp/dt = q (1 − p q/a∞), τ dq/dt = p (1 − p q/a∞). The functions written here solve that law. At finite
+N it is off by O(1/N), which compounds: whatever is called `exact_` carries no such error, nor do the full matrices
+and the single head. Losses are summed over the outputs.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+from scipy.special import exprel
+
+from iclab.numerics import checked, checked_number, numbers, require
+from iclab.outcomes import ModeCurves
+from iclab.theory.modes.diagonal_tasks import checked_mode, checked_time, diagonal_tasks, mode_start, mode_weights
+
+__all__ = [
+    "balanced_law", "decayed_limits", "leading_order", "leading_order_loss", "limits", "mode_law", "paper_time",
+    "time_constants", "time_to_fraction",
+]  # fmt: skip
+
+Array = np.ndarray
+
+
+def paper_time(rate: ArrayLike, tasks: ArrayLike, steps: ArrayLike) -> Array:
+    """Time t of a published step count: the paper sums the loss over its tasks, so t = rate × tasks × steps.
+
+    Where the loss is averaged over tasks, as in the simulations here, use tasks = 1. Units of τ.
+
+    Source: mainali2025exact, eq. 10 (τ_α = 1/(η P s_α²) in steps).
+    """
+    return numbers("rate", rate) * numbers("tasks", tasks) * numbers("steps", steps)
+
+
+def time_constants(eigenvalues: Float[Array, "mode"]) -> Float[Array, "mode"]:
+    """τ_α = 1/s_α², the time in which a mode grows by the factor e from a small start. inf for s_α = 0.
+
+    Source: mainali2025exact, eq. 10, with paper_time as the unit.
+    """
+    eigenvalues = diagonal_tasks(eigenvalues, 1).eigenvalues
+    with np.errstate(divide="ignore"):
+        return 1 / eigenvalues**2
+
+
+def limits(eigenvalues: Float[Array, "mode"], context_length: int) -> Float[Array, "mode"]:
+    """Leading order: strengths a∞ = N/((N+1) s + tr Λ) at which the modes settle.
+
+    The exact ones are exact_fixed_point(); the two agree for equal eigenvalues.
+
+    Source: mainali2025exact, eqs. 9 and 11.
+    """
+    model = diagonal_tasks(eigenvalues, context_length)
+    length = model.context_length
+    return length / ((length + 1) * model.eigenvalues + np.sum(model.eigenvalues))
+
+
+def mode_law(
+    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike, time: ArrayLike
+) -> tuple[Array, Array]:
+    """(p, q) at `time` of one decoupled mode from any start; broadcasts.
+
+    With S = √(4 a∞² + (p₀² − q₀²)²), y = 2 a∞ + S and E = exp(−S t/(a∞ τ)), p + q grows and p − q shrinks by the
+    factor G, G² = (y + m E + (p₀−q₀)² (1−E)) / (y E + m + (p₀+q₀)² (1−E)), m = (p₀² − q₀²)²/y: sums of positive
+    terms, so balanced, unbalanced, negative and zero starts need no cases. Starts on p = −q end at the saddle
+    (0, 0), all others at p q = a∞. An infinite time constant never moves.
+
+    Raises ValueError for a limit or time constant that is not positive and for negative time.
+
+    Source: mainali2025exact, eq. 12 (balanced: eq. 13); any start derived in docs/derivations/modes.
+    """
+    p, q, limit, tau = checked_mode(start, limit, time_constant)
+    total, difference = np.abs(p + q), np.abs(p - q)
+    balance = total * difference
+    root = np.hypot(2 * limit, balance)
+    phase = _phase(time, tau) * root / limit
+    faded, left = np.exp(-phase / 2), np.sqrt(-np.expm1(-phase))
+    upper = np.sqrt(2 * limit + root)
+    lower = balance / upper
+    grown = np.hypot(np.hypot(upper, lower * faded), difference * left)
+    shrunk = np.hypot(np.hypot(upper * faded, lower), total * left)
+    ahead = np.abs(p) >= np.abs(q)
+    large, small = np.where(ahead, p, q), np.where(ahead, q, p)
+    both = 2 * limit * (1 + 2 * limit / (root + balance))  # 2 a∞ + S − |p² − q²|
+    pull = both * left**2 * (total + difference * (lower / upper)) / 2
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        growth, saddle = grown / shrunk, total == 0
+        larger = np.copysign((np.where(saddle, 0.0, total * growth) + difference / growth) / 2, large)
+        # the smaller weight is half a difference of these two, which would cancel: here it is a sum if p q >= 0
+        lesser = (np.copysign(pull, large) + 2 * root * faded**2 * small) / (grown * shrunk)
+        lesser = np.where(saddle, -larger, lesser)
+    return np.where(ahead, larger, lesser), np.where(ahead, lesser, larger)
+
+
+def balanced_law(
+    start: ArrayLike, limit: ArrayLike, time_constant: ArrayLike, time: ArrayLike, *, decay: float = 0.0
+) -> Array:
+    """Strength a(t) of a balanced mode (p = q), a logistic curve, with L2 decay of p and q if given.
+
+    τ da/dt = 2 a (1 − τ decay − a/a∞). The decay is per unit of time and per weight: a penalty decay·(|p|² + |q|²)
+    on the mean squared error. Unbalanced modes lose their balance as p² − q² ∝ exp(−2 decay t).
+
+    Raises ValueError for a negative start or decay and as mode_law().
+
+    Source: mainali2025exact, eq. 13; decay derived in docs/derivations/modes.
+    """
+    start = numbers("start", start)
+    require(bool(np.all(start >= 0)), "start must be >= 0, a strength p q with p = q; use mode_law() for others.")
+    decay = checked_number("decay", decay, at_least=0.0)
+    _, _, limit, tau = checked_mode((start, start), limit, time_constant)
+    time = checked("time", time, at_least=0.0, infinite=False, advice="The ends are decayed_limits().")
+    phase = 2 * _phase(time, tau)
+    growth = phase - 2 * decay * time
+    with np.errstate(over="ignore", invalid="ignore"):
+        strength = start / (np.exp(-growth) + start / limit * phase * exprel(-growth))
+    return np.where(start == 0, 0.0, strength)
+
+
+def time_to_fraction(
+    fraction: ArrayLike, start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
+) -> Array:
+    """Time at which p q first reaches `fraction` of its limit; 0 if it starts there, inf if it never does.
+
+    Balanced: (τ/2) ln[f (a∞ − a₀)/((1 − f) a₀)]. Sharp also for fractions close to 1.
+
+    Raises ValueError for a fraction outside (0, 1) and as mode_law().
+
+    Source: mainali2025exact, eq. 13 inverted; any start derived in docs/derivations/modes.
+    """
+    fraction = numbers("fraction", fraction)
+    require(bool(np.all((fraction > 0) & (fraction < 1))), f"fraction must lie between 0 and 1; got {fraction!s}.")
+    p, q, limit, tau = checked_mode(start, limit, time_constant)
+    balance, strength, target = p**2 - q**2, p * q, fraction * limit
+    root, target_root, start_root = (np.hypot(2 * limit, balance), np.hypot(2 * target, balance), p**2 + q**2)
+    lower = balance**2 / (2 * limit + root)
+    target_left = 2 * limit * (1 - fraction) + 4 * limit**2 * (1 - fraction**2) / (root + target_root)
+    start_left = 2 * (limit - strength) + 4 * (limit**2 - strength**2) / (root + start_root)
+    gone = np.hypot(p + q, balance / np.sqrt(2 * limit + root))  # its square would underflow at tiny starts
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = np.log((2 * target + target_root + lower) / target_left) - 2 * np.log(gone) + np.log(start_left)
+    return np.where(strength >= target, 0.0, np.where(gone == 0, np.inf, odds * tau * limit / root))
+
+
+def leading_order(
+    eigenvalues: Float[Array, "mode"],
+    context_length: int,
+    *,
+    start: tuple[ArrayLike, ArrayLike],
+    time: Float[Array, "time"],
+) -> ModeCurves:
+    """The paper's mode curves: each mode follows mode_law() on its own. Leading order in 1/N.
+
+    `start` is (p₀, q₀), scalars or one per mode. Off by O(1/N), compounding in time, unless all eigenvalues are
+    equal and all modes start alike; exact_flow() has no such error. The loss is the paper's, twice its eq. 14.
+
+    Source: mainali2025exact, eqs. 9 to 14.
+    """
+    model = diagonal_tasks(eigenvalues, context_length)
+    p, q = mode_start(start, model.modes)
+    time = checked_time(time)
+    ends = limits(eigenvalues, context_length)
+    value, key_query = mode_law((p, q), ends, time_constants(eigenvalues), time[:, None])
+    return ModeCurves.of(time, value, key_query, leading_order_loss(value * key_query, eigenvalues, context_length))
+
+
+def leading_order_loss(
+    strength: Float[Array, "*batch mode"], eigenvalues: Float[Array, "mode"], context_length: int
+) -> Float[Array, "*batch"]:
+    """The paper's mean squared error Σ s (s a²/a∞ − 2 s a + 1) of modes of strength a.
+
+    Exact if p is the same in all modes, else off by O(1/N): see exact_loss().
+
+    Source: mainali2025exact, eq. 14, which has ½.
+    """
+    s = diagonal_tasks(eigenvalues, context_length).eigenvalues
+    strength = mode_weights("strength", strength, len(s))
+    return np.sum(s * (s * strength**2 / limits(s, context_length) - 2 * s * strength + 1), axis=-1)
+
+
+def decayed_limits(eigenvalues: Float[Array, "mode"], context_length: int, *, decay: float) -> Float[Array, "mode"]:
+    """Leading order: balanced strengths max(0, 1 − decay/s²) a∞ under L2 decay; small modes die.
+
+    The decay is per unit of time, as in balanced_law().
+
+    Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
+    """
+    decay = checked_number("decay", decay, at_least=0.0)
+    ends = limits(eigenvalues, context_length)
+    return np.maximum(0.0, 1 - decay * time_constants(eigenvalues)) * ends if decay else ends
+
+
+def _phase(time: ArrayLike, tau: Array) -> Array:
+    time = checked("time", time, at_least=0.0)
+    return np.where(np.isinf(tau), 0.0, time / np.where(np.isinf(tau), 1.0, tau))

@@ -1,0 +1,119 @@
+"""Full-matrix two-factor transformer at finite context length: why the factors align with the inputs.
+
+In the eigenbasis of the inputs L = const − 2 Σ m s² p_aa q_aa + Σ_b A_b K_b, where K_b = Σ_c q_bc² s_c,
+C_b = Σ_a p_ab² and A_b = (1 + 1/N) m s² C_b + s Σ r C/N. Off-diagonal entries enter through their squares alone:
+the flow damps them and drives none, so diagonal weights stay diagonal and attract all others.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import numbers, pair, require
+from iclab.outcomes import MatrixCurves
+from iclab.theory.integration import integrate
+from iclab.theory.modes.diagonal_tasks import PRECISION, DiagonalTasks, checked_time, diagonal_tasks, start_floor
+
+Array = np.ndarray
+
+
+def matrix_loss(
+    value: Float[Array, "*batch D D"],
+    key_query: Float[Array, "*batch D D"],
+    eigenvalues: Float[Array, "D"],
+    context_length: int,
+    *,
+    noise: float = 0.0,
+    task_second_moments: Float[Array, "D"] | None = None,
+) -> Float[Array, "*batch"]:
+    """Mean squared error of full p and q, given in the eigenbasis of the inputs, summed over outputs.
+
+    Source: derived in docs/derivations/modes; tasks and model as in mainali2025exact.
+    """
+    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
+    return _loss(model, *_matrices(model, value, key_query))
+
+
+def matrix_gradient(
+    value: Float[Array, "*batch D D"],
+    key_query: Float[Array, "*batch D D"],
+    eigenvalues: Float[Array, "D"],
+    context_length: int,
+    *,
+    noise: float = 0.0,
+    task_second_moments: Float[Array, "D"] | None = None,
+) -> tuple[Float[Array, "*batch D D"], Float[Array, "*batch D D"]]:
+    """(∂L/∂p, ∂L/∂q) of matrix_loss(). The flow follows −½ of it.
+
+    Source: derived in docs/derivations/modes.
+    """
+    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
+    dp, dq = _descent(model, *_matrices(model, value, key_query))
+    return -2 * dp, -2 * dq
+
+
+def matrix_flow(
+    eigenvalues: Float[Array, "D"],
+    context_length: int,
+    *,
+    start: tuple[Float[Array, "D D"], Float[Array, "D D"]],
+    time: Float[Array, "time"],
+    noise: float = 0.0,
+    task_second_moments: Float[Array, "D"] | None = None,
+) -> MatrixCurves:
+    """Curves of the exact gradient flow −½∇L from full matrices p₀, q₀ in the eigenbasis of the inputs.
+
+    The norm off the diagonals falls at the rate of what has been learned; the balance |p|² − |q|² is conserved.
+
+    Raises ValueError for starts or times that do not fit, ArithmeticError where the solver stops early.
+
+    Source: derived in docs/derivations/modes; mainali2025exact assumes the alignment that follows here.
+    """
+    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
+    p, q = _matrices(model, *pair("start", start))
+    require(p.ndim == 2, f"start must be two D by D matrices; got {p.shape} and {q.shape}.")
+    time = checked_time(time)
+    shape = (-1, 2, model.modes, model.modes)
+    path = integrate(
+        lambda weights: np.ravel(_descent(model, *weights.reshape(shape)[0])),
+        np.ravel([p, q]),
+        time,
+        tolerance=PRECISION,
+        floor=start_floor(np.full(2 * p.size, max(np.max(np.abs(p)), np.max(np.abs(q))))),
+    )
+    p, q = np.moveaxis(path.reshape(shape), 1, 0)
+    return MatrixCurves(time, p, q, **MatrixCurves.readings(p, q), loss=_loss(model, p, q))
+
+
+def _matrices(model: DiagonalTasks, value: Array, key_query: Array) -> tuple[Array, Array]:
+    p, q = numbers("value", value), numbers("key_query", key_query)
+    shape = (model.modes, model.modes)
+    require(
+        p.shape[-2:] == shape and q.shape == p.shape,
+        f"value and key_query must both end in shape {shape}; got {p.shape} and {q.shape}.",
+    )
+    return p, q
+
+
+def _factors(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array, Array]:
+    """K, the own gain (1 + 1/N) m s² of each row and A."""
+    s, length = model.eigenvalues, model.context_length
+    columns, rows = np.sum(p**2, axis=-2), np.sum(q**2 * s, axis=-1)
+    own = (1 + 1 / length) * model.task_second_moments * s**2
+    shared = np.sum(model.label_variances * columns, axis=-1, keepdims=True)
+    return rows, own, own * columns + shared * s / length
+
+
+def _loss(model: DiagonalTasks, p: Array, q: Array) -> Array:
+    rows, _, weight = _factors(model, p, q)
+    signal = model.task_second_moments * model.eigenvalues**2
+    strength = np.einsum("...aa,...aa->...a", p, q)
+    return np.sum(model.label_variances) + np.sum(weight * rows - 2 * signal * strength, axis=-1)
+
+
+def _descent(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
+    s, diagonal = model.eigenvalues, np.eye(model.modes)
+    rows, own, weight = _factors(model, p, q)
+    signal = (model.task_second_moments * s**2)[:, None] * diagonal
+    leak = np.sum(s * rows, axis=-1, keepdims=True) * model.label_variances / model.context_length
+    damping = own * rows + leak
+    return signal * q - p * damping[..., None, :], signal * p - q * weight[..., None] * s

@@ -1,0 +1,50 @@
+"""Stability of one decoupled mode: its fixed points under the flow, and what a finite step of descent does to it."""
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from iclab.numerics import numbers
+from iclab.theory.modes.diagonal_tasks import checked_mode
+
+Array = np.ndarray
+
+
+def descent_step(start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, step: ArrayLike) -> tuple[Array, Array]:
+    """(p, q) after one step of gradient descent on a decoupled mode; step h = rate/τ = rate s².
+
+    With e = 1 − p q/a∞ the balance p² − q² shrinks by exactly 1 − h² e², and a balanced strength grows by
+    (1 + h e)²: conservation is a law of the flow alone.
+
+    Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
+    """
+    p, q, limit, _ = checked_mode(start, limit, 1.0)
+    push = numbers("step", step) * (1 - p * q / limit)
+    return p + push * q, q + push * p
+
+
+def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:
+    """Bound on h = rate s² below which descent settles on p q = a∞: 2 a∞/√(4 a∞² + (p² − q²)²), 1 if balanced.
+
+    Beyond it an unbalanced mode slides along the hyperbola to smaller |p² − q²| until it is stable; a balanced
+    mode oscillates. Below half of it a balanced mode approaches from one side.
+
+    Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
+    """
+    _, _, limit, _ = checked_mode((0.0, 0.0), limit, 1.0)
+    return 2 * limit / np.hypot(2 * limit, numbers("balance", balance))
+
+
+def growth_rates(
+    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
+) -> Float[Array, "*batch 2"]:
+    """The two rates at which small departures from (p, q) grow, smaller first; they tell saddle from minimum.
+
+    At (0, 0): ∓1/τ. On p q = a∞: −(p² + q²)/(a∞ τ) across and 0 along the hyperbola.
+
+    Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
+    """
+    p, q, limit, tau = checked_mode(start, limit, time_constant)
+    middle, half = -(p**2 + q**2) / (2 * limit), (q**2 - p**2) / (2 * limit)
+    spread = np.hypot(half, 1 - 2 * p * q / limit)
+    return np.stack([middle - spread, middle + spread], axis=-1) / tau[..., None]

@@ -1,0 +1,191 @@
+"""Errors in the proportional limit for inputs and tasks whose covariances share their eigenvectors.
+
+Inputs x ~ N(0, diag(s)/D), tasks w ~ N(0, diag(c)); with whitened inputs the tasks have variances s c. Every
+input direction i sees its own ridge, n_ij = x + ξ/(s_i s_j) in direction j, and the second moment R of the pool
+has the deterministic equivalent (R + n_i)^-1 ≈ G_i = 1/(φ_i s c + n_i) with 1/φ_i = 1 + mean(s c G_i)/κ.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab.numerics import Values, increasing_root, instance, magnitude, require
+from iclab.outcomes import Errors
+from iclab.problem import Ratios
+from iclab.theory.pretraining.resolvent import MANY, STRONG, bounded, flat_ridge, unspent
+from iclab.theory.pretraining.response import Averages, Contexts, Shift, errors_from, with_limits
+
+Array = np.ndarray
+Spectrum = Float[Array, "D"]
+
+
+def structured_errors(
+    ratios: Ratios,
+    *,
+    task_eigenvalues: Spectrum,
+    input_eigenvalues: Spectrum | None = None,
+    test_task_eigenvalues: Spectrum | None = None,
+    ridge: Values = 0.0,
+    shift: Shift | None = None,
+) -> Errors:
+    """ICL, IDG and training error for structured tasks, and for structured inputs in the same basis.
+
+    Eigenvalues are relative: 1 is the variance of white tasks, and of white inputs of covariance I/D. The
+    spectrum is taken as the limiting one, each eigenvalue repeated without end. New tasks have
+    `test_task_eigenvalues`, those of the pool unless given. The error of predicting nothing is mean(s c) + ρ.
+    Units, ridge, limits and broadcasting as in `errors`, to which it reduces for white spectra. Cost: 0.2 s a
+    point for 400 different input eigenvalues, a millisecond for white inputs.
+
+    Raises ValueError for spectra of different lengths, a negative eigenvalue, an input eigenvalue of zero, and
+    tasks that are all zero.
+
+    Source: derived in docs/derivations/structured; extends lu2025asymptotic, whose data are white.
+    """
+    instance("ratios", ratios, Ratios)
+    spectra = _Spectra.of(task_eigenvalues, input_eigenvalues, test_task_eigenvalues)
+    shift = Shift() if shift is None else shift
+    instance("shift", shift, Shift)
+    penalty = magnitude("ridge", ridge, zero=True)
+    grid = np.broadcast(
+        ratios.alpha, ratios.kappa, ratios.tau, ratios.noise, penalty,
+        ratios.alpha if shift.alpha is None else shift.alpha,
+        ratios.noise if shift.noise is None else shift.noise,
+        shift.task_scale,
+    )  # fmt: skip
+    answers = np.array([_errors_at(spectra, *map(float, point)) for point in grid])
+    found = Errors(*answers.T.reshape(4, *grid.shape))
+    support, exposed = float(np.mean(spectra.pool > 0)), bool(np.any(spectra.new[spectra.pool == 0] > 0))
+    return with_limits(found, ratios, penalty, shift, support=support, exposed=exposed)
+
+
+@dataclass(frozen=True)
+class _Spectra:
+    """Variances of tasks in whitened inputs, and the input eigenvalues; `rows` are those that differ."""
+
+    inputs: Spectrum  # s
+    pool: Spectrum  # s c
+    new: Spectrum  # s c of new tasks
+    rows: Float[Array, "row"]
+    row: Array  # which row an input direction is
+    weight: Float[Array, "row"]
+
+    @classmethod
+    def of(cls, tasks: Spectrum, inputs: Spectrum | None, new: Spectrum | None) -> "_Spectra":
+        pool = _spectrum("task_eigenvalues", tasks)
+        require(bool(np.any(pool > 0)), "task_eigenvalues must hold a positive one; got zeros only.")
+        s = np.ones_like(pool) if inputs is None else _spectrum("input_eigenvalues", inputs)
+        fresh = pool if new is None else _spectrum("test_task_eigenvalues", new)
+        for name, spectrum in (("input_eigenvalues", s), ("test_task_eigenvalues", fresh)):
+            require(
+                len(spectrum) == len(pool),
+                f"{name} must be as many as task_eigenvalues; got {len(spectrum)} and {len(pool)}.",
+            )
+        require(bool(np.all(s > 0)), "input_eigenvalues must be positive; got 0. Drop directions without inputs.")
+        rows, row, count = np.unique(s, return_inverse=True, return_counts=True)
+        return cls(s, s * pool, s * fresh, rows, row, count / len(s))
+
+    def mean(self, table: Float[Array, "row D"]) -> float:
+        """Mean over input directions i and directions j."""
+        return float(self.weight @ np.mean(table, axis=1))
+
+
+@dataclass(frozen=True)
+class _Equivalent:
+    """The deterministic equivalent of the pool at an effective ridge, a row for each distinct input direction."""
+
+    ridge: Float[Array, "row D"]  # ξ/(s_i s_j)
+    n: Float[Array, "row D"]
+    phi: Float[Array, "row 1"]
+    green: Float[Array, "row D"]  # G
+
+    @classmethod
+    def at(cls, spectra: _Spectra, x: float, xi: float, kappa: float) -> "_Equivalent":
+        c = spectra.pool
+        ridge = (xi / spectra.rows)[:, None] / spectra.inputs
+        n = x + ridge
+
+        def equation(phi: Float[Array, "row 1"]) -> tuple[Array, Array]:
+            green = 1 / (phi * c + n)
+            missed = n * green
+            kept, lost = phi * _mean(c * green), _mean(missed)
+            slope = phi * (1 + _mean(c * missed * green) / kappa)
+            return phi - lost + kept * ((1 - kappa) / kappa), slope
+
+        lower = 1 / (1 + _mean(c / n) / kappa)
+        phi = increasing_root(equation, lower, np.ones_like(lower))
+        return cls(ridge, n, phi, 1 / (phi * c + n))
+
+    def averages(self, spectra: _Spectra, x: float, kappa: float) -> Averages:
+        """The traces that the errors are made of: over directions j for spreads, on the diagonal for the rest."""
+        c, new, square = spectra.pool, spectra.new, self.green**2
+        link = _mean(c * self.n * square) / kappa
+        psi = self.phi / (1 + link)
+        by_noise, by_new = psi * _mean(c * square) / kappa, psi * _mean(c * new * square) / kappa
+        spread = square * (psi * c + x * (1 + by_noise * c))
+        pool = c * square * (self.phi**2 * c + psi * (link * self.n + x))
+
+        row, direction = spectra.row, np.arange(len(c))
+        green = self.green[row, direction]
+        kept, lost = self.phi[row, 0] * c * green, self.n[row, direction] * green
+        return Averages(
+            lost_pool=np.mean(lost**2 * psi[row, 0] * c),
+            lost_new=np.mean(lost**2 * (new + by_new[row, 0] * c)),
+            noisy=np.mean(kept**2 + lost**2 * by_noise[row, 0] * c),
+            ridge_spread=spectra.mean(self.ridge * spread),
+            noise_spread=spectra.mean(spread),
+            new_spread=spectra.mean(new * spread),
+            pool_spread=spectra.mean(pool),
+        )
+
+
+def _errors_at(
+    spectra: _Spectra,
+    alpha: float,
+    kappa: float,
+    tau: float,
+    noise: float,
+    ridge: float,
+    test_alpha: float,
+    test_noise: float,
+    scale: float,
+) -> tuple[float, ...]:
+    kappa, tau, penalty = float(bounded(kappa, MANY)), float(bounded(tau, MANY)), min(ridge, STRONG)
+    signal = np.mean(spectra.pool)
+    pretraining = Contexts.of(signal, alpha, noise)
+    x = float(pretraining.x)
+    xi = _effective_ridge(spectra, x, kappa, tau, penalty)
+    averages = _Equivalent.at(spectra, x, xi, kappa).averages(spectra, x, kappa)
+    share = max(penalty / max(xi, 1e-300), (tau - 1) / tau)
+    new = Contexts.of(scale * np.mean(spectra.new), test_alpha, test_noise)
+    pool = Contexts.of(signal, test_alpha, test_noise)
+    found = errors_from(averages, share, tau, pretraining=pretraining, new=new, pool=pool, scale=scale)
+    return *map(float, found), xi
+
+
+def _effective_ridge(spectra: _Spectra, x: float, kappa: float, tau: float, ridge: float) -> float:
+    if ridge == 0 and tau >= 1:
+        return 0.0
+
+    def equation(xi: float) -> tuple[Values, Values]:
+        at = _Equivalent.at(spectra, x, xi, kappa)
+        spread = at.averages(spectra, x, kappa).ridge_spread
+        lost = spectra.mean(at.ridge * at.green)
+        df = spectra.mean((at.phi * spectra.pool + x) * at.green)
+        return unspent(df, lost, 1.0, tau) - ridge / xi, ridge / xi + spread / tau
+
+    least = x * spectra.rows[0] ** 2
+    mean = np.mean(spectra.inputs) * np.mean(spectra.inputs * (spectra.pool + x))
+    return float(increasing_root(equation, flat_ridge(least, tau, ridge), flat_ridge(mean, tau, ridge)))
+
+
+def _mean(table: Float[Array, "row D"]) -> Float[Array, "row 1"]:
+    return np.mean(table, axis=1, keepdims=True)
+
+
+def _spectrum(name: str, spectrum: Spectrum) -> Spectrum:
+    numbers = np.atleast_1d(
+        magnitude(name, spectrum, zero=True, infinite=False, advice="Variances are never negative.")
+    )
+    require(numbers.ndim == 1 and len(numbers) > 0, f"{name} must be a list of numbers; got shape {numbers.shape}.")
+    return numbers

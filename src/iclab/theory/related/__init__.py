@@ -1,0 +1,5 @@
+"""Related systems: attention of limited rank, heads that read one parity each, classification by patterns."""
+
+from iclab.theory.related import parity_heads, pattern_matching, rank_limited
+
+__all__ = ["parity_heads", "pattern_matching", "rank_limited"]

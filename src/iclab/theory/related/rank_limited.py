@@ -1,0 +1,177 @@
+"""Linear attention of limited rank, and what label noise does to it at test time.
+
+A layer of rank r that was pretrained to its optimum holds the r most worthy modes; its losses are the plateaus of
+separate key and query. Tested in contexts with more label noise, every mode adds to the error in proportion to that
+noise, so that large ranks can end up worse. Losses hold the noise of the label that is asked for.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iclab.numerics import Values, checked_covariance, instance, nonnegative, numbers, require, whole_number
+from iclab.theory.population import Moments, loss, modes, moments_from
+from iclab.theory.related.parity_heads import parity_loss, parity_strengths, parity_test_loss
+
+__all__ = [
+    "TestContexts", "best_rank", "contexts", "critical_noise", "crossover", "parity_loss", "parity_strengths",
+    "parity_test_loss", "relabelled_contexts", "test_loss",
+]  # fmt: skip
+
+Array = np.ndarray
+TIE = 1e-12  # relative to the loss of predicting nothing: ranks closer than this are equally good
+
+
+@dataclass(frozen=True)
+class TestContexts:
+    """Contexts that a frozen layer is tested in, before their labels get noise."""
+
+    clean: Moments
+    context_length: int  # M, labelled examples before the query
+
+
+def contexts(
+    input_covariance: Float[Array, "D D"], context_length: int, *, task_covariance: Float[Array, "D D"] | None = None
+) -> TestContexts:
+    """Contexts whose labels come from the task that is asked for, drawn from a covariance (default: identity).
+
+    Raises ValueError for matrices that are no covariances and for lengths below 1.
+
+    Source: zhang2025training, eq. 15; derived in docs/derivations/rank_limited.
+    """
+    length = whole_number("context_length", context_length)
+    return TestContexts(moments_from(input_covariance, length, task_covariance=task_covariance), length)
+
+
+def relabelled_contexts(
+    input_covariance: Float[Array, "D D"],
+    context_length: int,
+    *,
+    context_task: Float[Array, "D"],
+    target_task: Float[Array, "D"],
+) -> TestContexts:
+    """Contexts labelled by one task while another is asked for: what they differ in are irrelevant features.
+
+    Where both are the same, this is one task in place of an average over tasks.
+
+    Raises ValueError for a matrix that is no covariance, lengths below 1, tasks that are not D finite numbers.
+
+    Source: derived in docs/derivations/rank_limited.
+    """
+    length = whole_number("context_length", context_length)
+    size = len(checked_covariance("input_covariance", input_covariance))
+    told, asked = (_task(name, task, size)
+                   for name, task in (("context_task", context_task), ("target_task", target_task)))  # fmt: skip
+    law = moments_from(input_covariance, length, task_covariance=np.outer(told, told))
+    seen, wanted = law.input_covariance @ told, law.input_covariance @ asked
+    clean = Moments(np.outer(seen, wanted), law.second, law.input_covariance, float(asked @ wanted))
+    return TestContexts(clean, length)
+
+
+def test_loss(pretrained: Moments, tested: TestContexts, *, rank: int, noise: Values) -> Values:
+    """Loss of the best layer of a rank, frozen after pretraining, in test contexts with label noise.
+
+    Affine in the noise, a variance, which may be an array. The label that is asked for carries it too: the error
+    against clean targets is this loss minus the noise.
+
+    Raises ValueError for a rank outside 1..D, for negative noise and for tests of another dimension.
+
+    Source: shi2024larger, abstract (larger models are more easily misled by noise); derived in
+    docs/derivations/rank_limited.
+    """
+    clean, slope = _by_rank(pretrained, tested)
+    chosen = _checked_rank("rank", rank, pretrained)
+    return (clean[chosen] + slope[chosen] * nonnegative("noise", noise))[()]
+
+
+def best_rank(pretrained: Moments, tested: TestContexts, noise: Values = 0.0) -> Int[Array, "*noise"]:
+    """Rank of least test loss at a level of label noise, found by comparing all ranks; 0: predict nothing.
+
+    Among ranks that are equally good the smallest: directions that are worth nothing are not counted.
+
+    Raises ValueError for negative noise and for tests of another dimension.
+
+    Source: derived in docs/derivations/rank_limited.
+    """
+    clean, slope = _by_rank(pretrained, tested)
+    heights = clean + slope * nonnegative("noise", noise)[..., None]
+    good = heights <= heights.min(-1, keepdims=True) + TIE * heights[..., :1]
+    return np.argmax(good, axis=-1)[()]
+
+
+def critical_noise(pretrained: Moments, tested: TestContexts) -> Float[Array, "mode"]:
+    """Label noise of the test up to which each mode, added to all that are worth more, lowers the test loss.
+
+    Most worthy mode first. Where inputs and tasks commute it is M ω (2/u − λ) − tr ΩΛ − λω with the mode's Γ entry
+    u, whatever else is held; for clean pretraining at the length of the test and Ω = I it is (N + 1) λ + tr Λ. A
+    negative number says that the mode hurts at any noise; a mode that is worth nothing has 0.
+
+    Raises ValueError for tests with another input covariance than that of pretraining: there modes may interact.
+
+    Source: derived in docs/derivations/rank_limited.
+    """
+    _require_fit(pretrained, tested)
+    inputs = pretrained.input_covariance
+    require(
+        bool(np.allclose(tested.clean.input_covariance, inputs, rtol=1e-10, atol=0)),
+        "tested must have the input covariance of pretraining; got another one. Compare test_loss of two ranks.",
+    )
+    clean, slope = _by_rank(pretrained, tested)
+    helps, costs = -np.diff(clean), np.diff(slope)
+    return np.divide(helps, costs, out=np.zeros(len(helps)), where=modes(pretrained).worth > 0)
+
+
+def crossover(pretrained: Moments, tested: TestContexts, smaller: int, larger: int) -> float:
+    """Label noise of the test at which two ranks do equally well; below it the larger one is better.
+
+    Negative where the larger rank is worse at any noise.
+
+    Raises ValueError for ranks outside 1..D or not in order, and where noise does not tell them apart.
+
+    Source: derived in docs/derivations/rank_limited.
+    """
+    instance("pretrained", pretrained, Moments)
+    low, high = (_checked_rank(name, rank, pretrained) for name, rank in (("smaller", smaller), ("larger", larger)))
+    require(low < high, f"smaller must be below larger; got {smaller} and {larger}.")
+    clean, slope = _by_rank(pretrained, tested)
+    require(
+        bool(slope[high] > slope[low] * (1 + TIE)),
+        f"larger must hold modes that {smaller} does not, and that noise enters; got {larger}. Lower it.",
+    )
+    return float((clean[low] - clean[high]) / (slope[high] - slope[low]))
+
+
+def _by_rank(pretrained: Moments, tested: TestContexts) -> tuple[Float[Array, "rank"], Float[Array, "rank"]]:
+    """Test loss without noise, and its slope in the noise, at ranks 0..D."""
+    _require_fit(pretrained, tested)
+    held = modes(pretrained)
+    gamma = np.cumsum(np.einsum("im,jm->mij", held.left, held.right), axis=0)
+    gamma = np.concatenate([np.zeros((1, *gamma.shape[1:])), gamma])
+    inputs = tested.clean.input_covariance
+    spread = np.einsum("rij,rij->r", gamma, inputs @ gamma @ inputs)
+    return loss(tested.clean, gamma), 1 + spread / tested.context_length
+
+
+def _require_fit(pretrained: Moments, tested: TestContexts) -> None:
+    instance("pretrained", pretrained, Moments)
+    instance("tested", tested, TestContexts)
+    require(
+        tested.clean.dimension == pretrained.dimension,
+        f"tested must have the dimension of pretraining, {pretrained.dimension}; got {tested.clean.dimension}.",
+    )
+
+
+def _checked_rank(name: str, rank: int, moments: Moments) -> int:
+    whole = whole_number(name, rank)
+    require(whole <= moments.dimension, f"{name} must be between 1 and D = {moments.dimension}; got {rank!r}.")
+    return whole
+
+
+def _task(name: str, task: Float[Array, "D"], dimension: int) -> Float[Array, "D"]:
+    vector = numbers(name, task)
+    require(
+        vector.shape == (dimension,) and bool(np.all(np.isfinite(vector))),
+        f"{name} must be {dimension} finite numbers, one for each input; got {task!r}.",
+    )
+    return vector

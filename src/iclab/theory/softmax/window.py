@@ -1,0 +1,253 @@
+"""How wide a window softmax attention should open: exact losses and the best scale at any context length.
+
+Inputs lie on the unit sphere in d dimensions; softmax attention with key-query matrix w·I answers the mean of the
+labels with shares that fall with the distance to the query, a window of squared width 1/w. Labels are f(x) + noise
+with f a random function without preferred directions. Losses hold the noise of the label that is asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from iclab.numerics import Values, checked, checked_number, magnitude_number, require, whole_number
+from iclab.theory.softmax.attention_weights import (
+    MOST_NODES,
+    Angles,
+    angles,
+    enough_nodes,
+    farthest,
+    shares,
+    shares_and_slopes,
+)
+from iclab.theory.softmax.laws import (
+    MOST_DIMENSIONS,
+    scale_law,
+)
+from iclab.theory.softmax.sphere_kernels import pair_gaps, spectrum
+
+__all__ = [
+    "KernelLoss", "affine_loss", "best_kernel_scale", "best_scale", "effective_context", "kernel_loss",
+]  # fmt: skip
+
+Array = np.ndarray
+Kernel = Callable[[Float[Array, "*n"]], Float[Array, "*n"]]
+AGREE = 1e-11  # of two numbers of nodes
+KERNEL_AGREE = 1e-6  # of two numbers of nodes and degrees; rough kernels converge slowly
+NARROWEST, WIDEST = 1e5, 1e-6  # scales between which the best one is looked for
+SHARP = 1e-6  # relative, of a best scale
+
+
+@dataclass(frozen=True)
+class KernelLoss:
+    """A loss, and the change at the last doubling of nodes and degrees, which bounds its error."""
+
+    loss: float
+    error: float
+
+
+def affine_loss(
+    scale: ArrayLike, *, dimension: int, context_length: ArrayLike, slope_variance: ArrayLike, noise: ArrayLike
+) -> Values:
+    """Exact loss for affine functions f(x) = l uᵀx + b, u uniform on the sphere, E l² = slope_variance.
+
+    Any offset b: shares sum to one, so it cancels. Scale, length, slope variance and noise broadcast. Ten digits, up
+    to scale 350 at any length and far beyond in long contexts.
+
+    Raises ValueError for a dimension outside 2..100000, a length below 1, a scale that is not positive or too large
+    for the quadrature, and negative variances.
+
+    Source: collins2024context (the setting); exact at any length: derived in docs/derivations/softmax_window.
+    """
+    size, variance, ripple = (
+        _dimension(dimension),
+        _variance("slope_variance", slope_variance),
+        _variance("noise", noise),
+    )
+    window, length = np.broadcast_arrays(_scale(scale), _lengths(context_length))
+    found = [_affine_parts(float(w), int(n), size) for w, n in zip(window.flat, length.flat, strict=True)]
+    bias, share = np.array(found).T.reshape(2, *window.shape)
+    return (variance / size * bias + ripple * (1 + share))[()]
+
+
+def effective_context(scale: ArrayLike, *, dimension: int, context_length: ArrayLike) -> Values:
+    """Number of examples that the window averages over, 1/E Σ a²; it lies between 1 and the context length.
+
+    Raises ValueError as affine_loss.
+
+    Source: derived in docs/derivations/softmax_window.
+    """
+    only_noise = affine_loss(scale, dimension=dimension, context_length=context_length, slope_variance=0.0, noise=1.0)
+    return 1 / (only_noise - 1)
+
+
+def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length: int, noise: float) -> KernelLoss:
+    """Exact loss for random functions of covariance E f(x) f(x') = kernel(xᵀx'), which takes arrays of cosines.
+
+    The kernel is expanded in the harmonics of the sphere, in which a pair of examples factorises; nodes and degrees
+    are doubled until the loss changes by less than a millionth.
+
+    Raises ValueError as affine_loss and for a kernel that is no covariance; ArithmeticError where doubling ends
+    before.
+
+    Source: collins2024context (the setting); derived in docs/derivations/softmax_window.
+    """
+    size, length = _dimension(dimension), whole_number("context_length", context_length)
+    window, variance = checked_number("scale", scale, above=0.0), checked_number("noise", noise, at_least=0.0)
+    nodes, before, change = 2 * _nodes(window, size, np.pi), np.inf, np.inf
+    while nodes <= MOST_NODES:
+        law = spectrum(kernel, size, nodes)
+        found = shares(window, length, law.at)
+        bias = 2 * float(found.single @ law.gap) + pair_gaps(law, found.pair, found.pair)
+        loss = bias + variance * (1 + float(found.single.sum()))
+        change = abs(loss - before)
+        if change <= KERNEL_AGREE * loss:
+            return KernelLoss(loss, change)
+        nodes, before = 2 * nodes, loss
+    raise ArithmeticError(
+        f"the loss at scale {window:g} still changes by {change:.1e} at {nodes // 2} nodes. Use a smaller scale."
+    )
+
+
+def best_scale(*, dimension: int, context_length: int, slope_variance: float, noise: float) -> float:
+    """Scale of least loss for affine functions, to five digits. Cost: some seven slopes, 2 to 6 ms.
+
+    It depends on dimension, length and slope_variance/noise alone. In much noise it is n·slope_variance/(d·noise).
+
+    Raises ValueError as affine_loss, for a length of 1, where the scale is without effect, for a slope variance of 0,
+    and for a best scale that is too large for the quadrature.
+
+    Source: collins2024context (the best window adapts to slope and noise); derived in
+    docs/derivations/softmax_window.
+    """
+    size, length = _dimension(dimension), _several(context_length)
+    variance = magnitude_number("slope_variance", slope_variance, advice="A constant needs no window.")
+    ripple = magnitude_number("noise", noise, zero=True)
+    guess = _first_guess(size, length, variance, ripple)
+    if guess <= WIDEST:
+        return guess
+
+    def slope(log: float) -> float:
+        window = float(np.exp(log))
+        end = farthest(window, length, size)
+        at = angles(size, _nodes(window, size, end, "the best scale"), end)
+        here, tilt = shares_and_slopes(window, length, at)
+        bias = tilt.single @ at.gap + (here.pair @ at.gap) @ (tilt.pair @ at.gap)
+        return float(2 * variance / size * bias + ripple * tilt.single.sum())
+
+    return _least(slope, guess)
+
+
+def best_kernel_scale(kernel: Kernel, *, dimension: int, context_length: int, noise: float) -> float:
+    """Scale of least loss for random functions of a covariance, to four digits. Cost: some seven slopes, 10 ms.
+
+    Raises ValueError as best_scale and kernel_loss, and for a best scale below a millionth.
+
+    Source: collins2024context (the setting); derived in docs/derivations/softmax_window.
+    """
+    size, length = _dimension(dimension), _several(context_length)
+    ripple = magnitude_number("noise", noise, zero=True)
+    height = spectrum(kernel, size, 2 * enough_nodes(1.0, size)).height
+    require(height > 0, f"kernel must be positive at 1; got {height!r}. A constant 0 needs no window.")
+
+    def slope(log: float) -> float:
+        window = float(np.exp(log))
+        law = spectrum(kernel, size, 2 * _nodes(window, size, np.pi, "the best scale"))
+        here, tilt = shares_and_slopes(window, length, law.at)
+        bias = 2 * float(tilt.single @ law.gap) + 2 * pair_gaps(law, here.pair, tilt.pair)
+        return bias + ripple * float(tilt.single.sum())
+
+    return _least(slope, max(_first_guess(size, length, size * height, ripple), WIDEST))
+
+
+def _affine_parts(window: float, length: int, dimension: int) -> tuple[float, float]:
+    """E |x_q − Σ a x|² and E Σ a², doubled until two numbers of nodes agree."""
+    end = farthest(window, length, dimension)
+    nodes, before = _nodes(window, dimension, end), None
+    while nodes <= MOST_NODES:
+        parts = np.array(_affine_at(window, length, angles(dimension, nodes, end)))
+        if before is not None and np.all(abs(parts - before) <= AGREE * parts):
+            return float(parts[0]), float(parts[1])
+        nodes, before = 2 * nodes, parts
+    raise ArithmeticError(f"the loss at scale {window:g} still changes at {nodes // 2} nodes. Use a smaller scale.")
+
+
+def _affine_at(window: float, length: int, at: Angles) -> tuple[float, float]:
+    found = shares(window, length, at)
+    return 2 * found.single @ at.gap + np.sum((found.pair @ at.gap) ** 2), found.single.sum()
+
+
+def _nodes(window: float, dimension: int, end: float, what: str = "scale") -> int:
+    """Nodes to start from. Raises ValueError where they are too many to be doubled."""
+    nodes = enough_nodes(min(window, 1e6), dimension, end)
+    require(
+        2 * nodes <= MOST_NODES,
+        f"{what} must be at most 350, or beyond in contexts that are long for it; got {window:g}, which takes too "
+        "many nodes. Use a smaller scale, a longer context or more noise.",
+    )
+    return nodes
+
+
+def _least(slope: Callable[[float], float], guess: float) -> float:
+    """Where the slope of a loss in log scale is zero: a walk downhill from a guess until it turns, then its root."""
+    known = lru_cache(maxsize=None)(slope)
+    here, step = float(np.log(guess)), 0.1
+    down = -np.sign(known(here))
+    while True:
+        there = float(np.clip(here + down * step, np.log(WIDEST), np.log(NARROWEST)))
+        require(
+            there != here or down == 0,
+            f"the best scale must lie between {WIDEST:g} and {NARROWEST:g}; got a loss that falls to the end of that "
+            "range. Change noise, slope or length.",
+        )
+        if known(there) * down >= 0:
+            root: Any = brentq(known, here, there, xtol=SHARP)
+            return float(np.exp(root))
+        here, step = there, min(2 * step, 0.8)
+
+
+def _first_guess(dimension: int, length: int, slope_variance: float, noise: float) -> float:
+    """The law for long contexts, or n L²/(d ρ) for windows wider than the sphere, whichever is less.
+
+    The noise added bounds the scale where there is none.
+    """
+    ripple = noise + 0.025 * slope_variance
+    wide = length * slope_variance / (dimension * ripple)
+    return float(min(scale_law(dimension, length, slope_variance, ripple), wide, NARROWEST / 2))
+
+
+def _dimension(dimension: int) -> int:
+    size = whole_number("dimension", dimension, least=2)
+    require(size <= MOST_DIMENSIONS, f"dimension must be at most {MOST_DIMENSIONS} here; got {size}. Use scale_law.")
+    return size
+
+
+def _several(context_length: int) -> int:
+    length = whole_number("context_length", context_length)
+    require(
+        length > 1, "context_length must be 2 or more here; got 1. One example gets the whole share at any scale."
+    )
+    return length
+
+
+def _lengths(context_length: ArrayLike) -> Array:
+    checked("context_length", context_length, at_least=1.0)
+    numbers = np.asarray(context_length)
+    require(
+        np.issubdtype(numbers.dtype, np.integer) or numbers.size == 0,
+        f"context_length must be whole numbers >= 1, of 64 bits; got {context_length!r}.",
+    )
+    return numbers
+
+
+def _scale(scale: ArrayLike) -> Values:
+    return checked("scale", scale, above=0.0, infinite=False, advice="It is the inverse squared width of the window.")
+
+
+def _variance(name: str, value: ArrayLike) -> Values:
+    return checked(name, value, at_least=0.0, infinite=False, advice="It is a variance.")
