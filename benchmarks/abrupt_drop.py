@@ -9,10 +9,10 @@ from measure import seconds
 from iclab import Regression
 from iclab.conventions import context_length, eigenvalues, merged_start, merged_units
 from iclab.outcomes import Trajectory
-from iclab.simulation.contexts import draw
-from iclab.simulation.descent import on_statistics
 from iclab.simulation.keys import key_of
-from iclab.simulation.statistics import statistics
+from iclab.simulation.linear.contexts import draw
+from iclab.simulation.linear.descent import on_statistics
+from iclab.simulation.linear.statistics import statistics
 
 UNITS = merged_units(0.001, context_length(32))
 

@@ -9,10 +9,10 @@ from measure import least_seconds
 
 from iclab import Regression
 from iclab.attention import Layer, random_merged, random_separate
-from iclab.simulation.contexts import Contexts, draw
-from iclab.simulation.descent import on_features, on_statistics, on_tokens
 from iclab.simulation.keys import key_of
-from iclab.simulation.statistics import statistics
+from iclab.simulation.linear.contexts import Contexts, draw
+from iclab.simulation.linear.descent import on_features, on_statistics, on_tokens
+from iclab.simulation.linear.statistics import statistics
 
 
 def seconds_per_step(route, data, start: Layer, steps: int) -> float:

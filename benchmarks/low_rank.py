@@ -9,10 +9,10 @@ from measure import seconds
 from iclab import Regression
 from iclab.conventions import context_length, eigenvalues, separate_start, separate_units
 from iclab.outcomes import Trajectory
-from iclab.simulation.contexts import draw
-from iclab.simulation.descent import on_statistics
 from iclab.simulation.keys import key_of
-from iclab.simulation.statistics import statistics
+from iclab.simulation.linear.contexts import draw
+from iclab.simulation.linear.descent import on_statistics
+from iclab.simulation.linear.statistics import statistics
 
 UNITS = separate_units(0.02, context_length(32))
 

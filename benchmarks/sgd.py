@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from iclab import Regression
-from iclab.simulation.scalar_sgd import gamma_sgd
+from iclab.simulation.linear.scalar_sgd import gamma_sgd
 from iclab.theory import population, sgd
 
 REFERENCE = Regression(eigenvalues=(1.5, 0.6), context_length=5, noise=0.2)

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, roots_genlaguerre, roots_hermitenorm
 
 from iclab.problem import ContextLaw, Pool, SphereTasks
-from iclab.simulation.estimators import dmmse_errors, ridge_errors
 from iclab.simulation.keys import key_of
+from iclab.simulation.pretraining.estimators import dmmse_errors, ridge_errors
 from iclab.theory import estimators as theory
 
 

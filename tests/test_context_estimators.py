@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclab.problem import Regression
-from iclab.simulation import baselines
 from iclab.simulation.keys import key_of
+from iclab.simulation.pretraining import baselines
 from iclab.simulation.sequences import RegressionContexts, TwoLayer
 from iclab.theory import estimators, population
 from iclab.theory.estimators import one_context as context_estimators

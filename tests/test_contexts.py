@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import Regression
-from iclab.simulation import contexts as room
-from iclab.simulation.contexts import Contexts, assemble, draw
 from iclab.simulation.keys import key_of
+from iclab.simulation.linear import contexts as room
+from iclab.simulation.linear.contexts import Contexts, assemble, draw
 from iclab.theory.population import moments
 
 MIXED = Regression(

@@ -18,8 +18,8 @@ from iclab.conventions import (
     small_separate_start,
     token_units,
 )
-from iclab.simulation.contexts import Contexts, assemble
-from iclab.simulation.descent import on_tokens
+from iclab.simulation.linear.contexts import Contexts, assemble
+from iclab.simulation.linear.descent import on_tokens
 
 MERGED, SEPARATE = merged_units(0.001, context_length(32)), separate_units(0.02, context_length(32))
 EPOCHS = 12

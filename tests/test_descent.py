@@ -12,11 +12,11 @@ from iclab import MergedAttention, Regression, SeparateAttention
 from iclab.attention import Layer, random_merged, random_separate
 from iclab.conventions import context_length, eigenvalues, separate_start, separate_units
 from iclab.outcomes import Trajectory
-from iclab.simulation import loop
-from iclab.simulation.contexts import Contexts, assemble, draw
-from iclab.simulation.descent import on_features, on_statistics, on_tokens, one_pass
 from iclab.simulation.keys import key_of
-from iclab.simulation.statistics import Statistics, features, stack, statistics
+from iclab.simulation.linear import loop
+from iclab.simulation.linear.contexts import Contexts, assemble, draw
+from iclab.simulation.linear.descent import on_features, on_statistics, on_tokens, one_pass
+from iclab.simulation.linear.statistics import Statistics, features, stack, statistics
 from iclab.theory.population import best_loss, loss, moments
 
 SMALL = Regression(eigenvalues=(0.7, 0.5, 0.2), context_length=(3, 8), noise=0.1)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from iclab import Regression
-from iclab.simulation.diagonal_fit import least_weights
 from iclab.simulation.keys import key_of
+from iclab.simulation.linear.diagonal_fit import least_weights
 from iclab.theory import modes
 
 PROBLEM = Regression(eigenvalues=(1.0, 0.5), context_length=6, noise=0.3)

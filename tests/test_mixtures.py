@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import MergedAttention, Regression
-from iclab.simulation.descent import on_statistics
 from iclab.simulation.keys import key_of
-from iclab.simulation.mixtures import draw
-from iclab.simulation.statistics import Statistics, features, stack, statistics
+from iclab.simulation.linear.descent import on_statistics
+from iclab.simulation.linear.mixtures import draw
+from iclab.simulation.linear.statistics import Statistics, features, stack, statistics
 from iclab.theory.tokens import mixture
 
 UNEVEN = Regression((0.7, 0.3), (3, 6), noise=0.2, task_eigenvalues=(0.5, 2.0))

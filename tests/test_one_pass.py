@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 
 from iclab import Regression
 from iclab.outcomes import GammaRuns, LossSample
-from iclab.simulation.scalar_sgd import gamma_sgd, head_sgd
-from iclab.simulation.transformer_sgd import transformer_sgd
+from iclab.simulation.linear.scalar_sgd import gamma_sgd, head_sgd
+from iclab.simulation.linear.transformer_sgd import transformer_sgd
 from iclab.theory import modes, population, sgd
 
 REFERENCE = Regression(eigenvalues=(1.5, 0.6), context_length=5, noise=0.2)

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 
 from iclab import Regression
 from iclab.attention import random_merged, random_separate
-from iclab.simulation.contexts import draw
 from iclab.simulation.keys import key_of
-from iclab.simulation.predictions import predict
+from iclab.simulation.linear.contexts import draw
+from iclab.simulation.linear.predictions import predict
 
 MIXED = Regression((0.6, 0.4), (2, 5), noise=0.1)
 

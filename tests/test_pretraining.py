@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from iclab import Pretraining, Ratios
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.problem.readouts import exact_error, feature_moments
-from iclab.simulation import pretraining_sequences as sequences
-from iclab.simulation import ridge_costs, ridge_routes
 from iclab.simulation.keys import generators_of, key_of
-from iclab.simulation.pretraining import fit, fit_each, plan
+from iclab.simulation.pretraining import costs as ridge_costs
+from iclab.simulation.pretraining import fit, fit_each, plan, sequences
+from iclab.simulation.pretraining import routes as ridge_routes
 from iclab.theory.finite_size import leverage_errors
 from iclab.theory.generalization import errors
 

@@ -15,7 +15,7 @@ from iclab.contract import check_study
 from iclab.simulation.keys import key_of
 from iclab.simulation.networks import apply, initial
 from iclab.simulation.networks.linear import LinearAttention
-from iclab.simulation.regression_runs import FirstSequences
+from iclab.simulation.networks.regression_runs import FirstSequences
 from iclab.simulation.sequences import RegressionContexts
 from iclab.studies import STUDIES, transformer_double_descent
 from iclab.studies.transformer_double_descent import Pretrained

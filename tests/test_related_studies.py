@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.claims import Bounded
-from iclab.simulation import low_rank, patterns, token_networks
 from iclab.simulation.keys import key_of
-from iclab.simulation.softmax_windows import Shape, drawn_errors
+from iclab.simulation.related import low_rank, patterns, token_networks
+from iclab.simulation.related.softmax_windows import Shape, drawn_errors
 from iclab.studies import STUDIES, pattern_selection, rank_robustness, separate_tokens, softmax_window
 from iclab.theory import softmax as window
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from iclab import Pretraining, Ratios
-from iclab.simulation import bands, estimators, memory, pretraining
-from iclab.simulation.contexts import draw_summaries, draw_tokens
+from iclab.simulation import memory, pretraining
 from iclab.simulation.keys import key_of
+from iclab.simulation.linear.contexts import draw_summaries, draw_tokens
+from iclab.simulation.pretraining import bands, estimators
 
 RUN = Pretraining(dimension=4, context_length=5, sequences=12, tasks=3, noise=0.1)
 TASKS, KEY = np.ones((3, 4)), key_of(0)

@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from safetensors import SafetensorError
 
 from iclab.cli import main
-from iclab.simulation import networks, snapshots
+from iclab.simulation import networks
 from iclab.simulation.keys import key_of
-from iclab.simulation.networks import Perceptron, State, Transformer, records
+from iclab.simulation.networks import Perceptron, State, Transformer, records, snapshots
 from iclab.spectra import checkpoints, layouts
 from tests.test_layout_families import normed, turned
 from tests.test_networks import SMALL, Cycle, asked, drawn

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from iclab import MergedAttention, Regression
 from iclab.attention import Layer, random_merged, random_separate
 from iclab.outcomes.curves import stages
-from iclab.simulation import loop, softmax
-from iclab.simulation.contexts import Contexts, draw
 from iclab.simulation.keys import key_of
+from iclab.simulation.linear import loop, softmax
+from iclab.simulation.linear.contexts import Contexts, draw
 
 MIXED = Regression(eigenvalues=(0.7, 0.5, 0.2), context_length=(2, 6), noise=0.1)
 ONE_LENGTH = Regression(eigenvalues=(0.7, 0.5, 0.2), context_length=6)

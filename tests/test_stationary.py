@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclab import Regression, SeparateAttention
-from iclab.simulation.contexts import draw
 from iclab.simulation.keys import key_of
-from iclab.simulation.stationary import search
-from iclab.simulation.statistics import Statistics, statistics
+from iclab.simulation.linear.contexts import draw
+from iclab.simulation.linear.stationary import search
+from iclab.simulation.linear.statistics import Statistics, statistics
 from iclab.theory import population
 
 

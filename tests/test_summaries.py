@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2, kstest
 
-from iclab.simulation.contexts import draw_summaries, draw_tokens
 from iclab.simulation.keys import key_of
+from iclab.simulation.linear.contexts import draw_summaries, draw_tokens
 
 TASK = np.array([1.3, -0.4, 0.7])
 COUNT = 100_000

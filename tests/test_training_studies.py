@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from iclab import Regression
 from iclab.attention import random_separate
-from iclab.simulation.stationary import Found
+from iclab.simulation.linear.stationary import Found
 from iclab.studies import STUDIES
 from iclab.studies.fixed_points import different
 from iclab.studies.principal_components import resting

@@ -188,8 +188,8 @@ class WhatWillARunShow(Question):
         from iclab.provenance import simulating
 
         with simulating("leave --runs out"):
-            from iclab.simulation.bands import band
             from iclab.simulation.keys import key_of
+            from iclab.simulation.pretraining.bands import band
 
         even = self.tasks is None or self.sequences % self.tasks == 0
         size = Pretraining(self.dimension, self.context_length, self.sequences, self.tasks, self.noise, balanced=even)

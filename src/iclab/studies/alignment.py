@@ -112,7 +112,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, AlignmentByBatch
     """The whole transformer from each start, on batches of several sizes."""
     import jax
 
-    from iclab.simulation.transformer_sgd import transformer_sgd
+    from iclab.simulation.linear.transformer_sgd import transformer_sgd
 
     value, key_query = case.matrices
     curves = [

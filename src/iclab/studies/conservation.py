@@ -140,7 +140,7 @@ def mean_balance(case: Case, *, key: "PRNGKeyArray") -> Balance:
     """SGD of the head: balance, averaged over runs."""
     import jax
 
-    from iclab.simulation.scalar_sgd import head_sgd
+    from iclab.simulation.linear.scalar_sgd import head_sgd
 
     runs = head_sgd(
         case.problem,
@@ -159,7 +159,7 @@ def transformers(case: Case, *, key: "PRNGKeyArray") -> dict[str, ModeBalances |
     """SGD of the transformer on batches of several sizes; the largest with the balance of all weights."""
     import jax
 
-    from iclab.simulation.transformer_sgd import transformer_sgd
+    from iclab.simulation.linear.transformer_sgd import transformer_sgd
 
     runs = [
         transformer_sgd(
@@ -188,8 +188,8 @@ def mode_balances(value: Float[Array, "time D D"], key_query: Float[Array, "time
 
 def descents(case: Case, *, key: "PRNGKeyArray") -> BalanceByRate:
     """Full-batch gradient descent of one head on drawn sequences, at ten times the rate and at finer ones."""
-    from iclab.simulation import contexts, descent
-    from iclab.simulation.statistics import statistics
+    from iclab.simulation.linear import contexts, descent
+    from iclab.simulation.linear.statistics import statistics
 
     start = MergedAttention(np.array([case.value]), case.key_query * np.eye(case.problem.dimension)[None])
     data = statistics(contexts.draw(case.problem, case.sequences, key=key), start)

@@ -129,7 +129,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
     """Gradient descent at three rates and on drawn training sets; tests on drawn contexts."""
     import jax
 
-    from iclab.simulation import contexts, predictions
+    from iclab.simulation.linear import contexts, predictions
 
     training, *testing = jax.random.split(key, 1 + len(case.laws()))
     population = theories.population

@@ -97,7 +97,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, FittedStrengths 
     """Diagonal weights fitted to drawn contexts, for each number of contexts, noise and length."""
     import jax
 
-    from iclab.simulation.diagonal_fit import least_weights
+    from iclab.simulation.linear.diagonal_fit import least_weights
 
     keys = jax.random.split(key, (len(case.noises), len(case.context_lengths)))
     strength = np.empty((len(case.sequences), *keys.shape, len(case.eigenvalues)))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
-    from iclab.simulation.stationary import Found
+    from iclab.simulation.linear.stationary import Found
 
 VANISHES = 1e-9  # slope below which a search has found a fixed point; found ones lie at 1e-14
 SAME = 1e-6  # by which losses of one fixed point may differ; those of two differ by 1e-3
@@ -74,8 +74,8 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
     """Where searches end on the population loss, and the different losses found there and on drawn sequences."""
     import jax
 
-    from iclab.simulation import contexts, stationary
-    from iclab.simulation.statistics import Statistics, statistics
+    from iclab.simulation.linear import contexts, stationary
+    from iclab.simulation.linear.statistics import Statistics, statistics
 
     moments = theories.population.moments(case.problem)
     law = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))

@@ -81,8 +81,8 @@ def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> di
     """Gradient descent on drawn mixtures of each size, tested on drawn sequences as many."""
     import jax
 
-    from iclab.simulation import descent, mixtures, predictions
-    from iclab.simulation.statistics import stack, statistics
+    from iclab.simulation.linear import descent, mixtures, predictions
+    from iclab.simulation.linear.statistics import stack, statistics
 
     task, steps = np.array(case.in_weight_task), marks(case.steps)
 

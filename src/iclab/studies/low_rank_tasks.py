@@ -120,7 +120,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Projections | Sh
     """Matrices trained for each number of directions, split by the span of the tasks; shares in long contexts."""
     import jax
 
-    from iclab.simulation.softmax_windows import Runs, Shape, drawn_share, trained
+    from iclab.simulation.related.softmax_windows import Runs, Shape, drawn_share, trained
 
     runs, noises = Runs(case.steps, case.initial, case.rate), np.array([case.noise])
     found = []

@@ -116,7 +116,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Stages | End]:
     """One-pass stochastic gradient descent of the whole transformer on drawn tokens, at each context length."""
     import jax
 
-    from iclab.simulation.transformer_sgd import transformer_sgd
+    from iclab.simulation.linear.transformer_sgd import transformer_sgd
 
     strength = np.stack(
         [

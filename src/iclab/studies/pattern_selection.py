@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
-    from iclab.simulation.patterns import Patterns, Weights
+    from iclab.simulation.related.patterns import Patterns, Weights
 
 Array = np.ndarray
 
@@ -136,7 +136,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Unseen | OtherCo
     """Training on neighbouring patterns; tests on all other pairs, in other contexts, out of the domain, pruned."""
     import jax
 
-    from iclab.simulation import patterns as networks
+    from iclab.simulation.related import patterns as networks
 
     for_start, for_training, for_tests = jax.random.split(key, 3)
     ring, unseen = tasks(case)
@@ -192,7 +192,7 @@ def tasks(case: Case) -> tuple[Array, Array]:
 
 def laid_out(case: Case, pairs: Array) -> "Patterns":
     """Orthogonal patterns, the relevant ones first, with tasks."""
-    from iclab.simulation.patterns import Patterns
+    from iclab.simulation.related.patterns import Patterns
 
     basis = np.eye(case.patterns + case.others)
     return Patterns(case.strength * basis[: case.patterns], basis[case.patterns :], pairs)

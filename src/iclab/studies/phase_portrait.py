@@ -126,7 +126,7 @@ def trained_paths(case: Case, starts: Float[Array, "start 2"], batch: int, *, ke
     """One-pass SGD on tokens, one run from each start."""
     import jax
 
-    from iclab.simulation.transformer_sgd import transformer_sgd
+    from iclab.simulation.linear.transformer_sgd import transformer_sgd
 
     curves = transformer_sgd(
         Regression((case.eigenvalue,), case.context_length),

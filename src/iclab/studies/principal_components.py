@@ -89,7 +89,7 @@ def theory(case: Case, start: Start) -> dict[str, Measured | Levels]:
 
 def simulation(case: Case, start: Start, *, key: "PRNGKeyArray") -> dict[str, Measured]:
     """Training on drawn sets, and the answers of the layers at which the loss rests."""
-    from iclab.simulation import contexts, predictions
+    from iclab.simulation.linear import contexts, predictions
 
     levels = theories.dynamics.plateaus(theories.population.moments(case.problem))
     trained = on_sequences(case, start.layer, key=key, steps=log_marks(case.steps))

@@ -133,8 +133,8 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, RankLosses | Noi
     """Factors of every rank descend on the moments and are tested; a few are trained on fresh contexts."""
     import jax
 
-    from iclab.simulation import low_rank
-    from iclab.simulation.statistics import Statistics
+    from iclab.simulation.linear.statistics import Statistics
+    from iclab.simulation.related import low_rank
 
     moments, size = theories.population.moments(case.problem), case.problem.dimension
     for_start, for_passes, for_tests, for_misled = jax.random.split(key, 4)

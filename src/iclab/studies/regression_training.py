@@ -112,9 +112,9 @@ def theory(case: Case) -> dict[str, Ridge | Linear]:
 
 def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Drawn | Network | Exact | Known | Bayes]:
     """The network at its steps, and the estimators on the contexts of its test."""
-    from iclab.simulation import baselines
     from iclab.simulation.networks import Transformer
-    from iclab.simulation.regression_runs import answers_in_training
+    from iclab.simulation.networks.regression_runs import answers_in_training
+    from iclab.simulation.pretraining import baselines
     from iclab.simulation.sequences import RegressionContexts
 
     law = RegressionContexts(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
-    from iclab.simulation.token_networks import Losses
+    from iclab.simulation.related.token_networks import Losses
 
 Array = np.ndarray
 ROWS = ("one layer", "two layers", "two, mask", "two, mask, positions")
@@ -132,7 +132,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
     """The four networks, and the one that can copy labels."""
     import jax
 
-    from iclab.simulation.token_networks import Network, Sizes, trained_losses
+    from iclab.simulation.related.token_networks import Network, Sizes, trained_losses
 
     sizes = Sizes(case.dimension, case.pairs, case.width, case.batch)
 

@@ -139,7 +139,7 @@ def sampled(case: Case, rates: tuple[float, ...], batches: tuple[int, ...], *, k
     """Losses over runs at the records, a key for each setting and run."""
     import jax
 
-    from iclab.simulation.scalar_sgd import gamma_sgd
+    from iclab.simulation.linear.scalar_sgd import gamma_sgd
 
     law, rows = theories.population.moments(case.problem), []
     for rate, batch in zip(rates, batches, strict=True):

@@ -75,7 +75,7 @@ def theory(case: Case, start: Start) -> dict[str, Levels | DropCounts]:
 
 def simulation(case: Case, start: Start, *, key: "PRNGKeyArray") -> dict[str, LossCurve | DropCounts]:
     """Gradient descent of both layers on the same drawn sequences, and the drops of their losses."""
-    from iclab.simulation import contexts, softmax
+    from iclab.simulation.linear import contexts, softmax
 
     drawn = contexts.draw(case.problem, case.sequences, key=key)
     merged, separate = (

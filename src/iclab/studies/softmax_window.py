@@ -150,7 +150,7 @@ def read(
     """Scale, error on drawn functions and anisotropy of matrices trained at several noises."""
     import jax
 
-    from iclab.simulation.softmax_windows import Runs, Shape, drawn_errors, trained
+    from iclab.simulation.related.softmax_windows import Runs, Shape, drawn_errors, trained
 
     shape = Shape(functions, dimension, length, case.batch)
     for_training, for_test = jax.random.split(key)

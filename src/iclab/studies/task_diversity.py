@@ -144,7 +144,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table | GapByDim
     """Errors of drawn runs, exact for the readout of each; dMMSE on drawn contexts."""
     import jax
 
-    from iclab.simulation import estimators
+    from iclab.simulation.pretraining import estimators
 
     fitted, drawn = jax.random.split(key)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.axes import Axes
 
-    from iclab.simulation.statistics import Statistics
+    from iclab.simulation.linear.statistics import Statistics
     from iclab.theory.population import Moments
 
 LONGEST = 10**8  # steps of one run: a day
@@ -75,8 +75,8 @@ def on_population(
     steps: Int[np.ndarray, "record"],
 ) -> Trajectory:
     """Gradient descent of a restricted layer on the population moments."""
-    from iclab.simulation import descent
-    from iclab.simulation.statistics import Statistics
+    from iclab.simulation.linear import descent
+    from iclab.simulation.linear.statistics import Statistics
 
     population = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
     return descent.on_statistics(population, start, rate=rate, steps=steps)
@@ -102,8 +102,8 @@ def drawn_statistics(
     """Statistics of drawn training sets of each size, for training with all weights free."""
     import jax
 
-    from iclab.simulation import contexts
-    from iclab.simulation.statistics import stack, statistics
+    from iclab.simulation.linear import contexts
+    from iclab.simulation.linear.statistics import stack, statistics
 
     drawn = (contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)) for size in case.sequences)
     return stack([statistics(sample, start.unrestricted()) for sample in drawn])
@@ -120,7 +120,7 @@ def on_drawn(
 
     Recorded at `steps`, or at the marks of the case.
     """
-    from iclab.simulation import descent
+    from iclab.simulation.linear import descent
 
     return descent.on_statistics(
         data, start.unrestricted(), rate=case.rate, steps=marks(case.steps) if steps is None else steps

@@ -128,7 +128,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Runs]:
 
     from iclab.simulation.networks import Network, Transformer
     from iclab.simulation.networks.linear import LinearAttention
-    from iclab.simulation.regression_runs import FirstSequences, set_errors
+    from iclab.simulation.networks.regression_runs import FirstSequences, set_errors
     from iclab.simulation.sequences import RegressionContexts
 
     def network(kind: str, dimension: int) -> Network:

@@ -133,9 +133,9 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Errors | Distanc
     """A network for each pool, and the two estimators on the contexts of its tests."""
     import jax
 
-    from iclab.simulation import baselines
     from iclab.simulation.networks import Transformer
-    from iclab.simulation.regression_runs import answers_in_training
+    from iclab.simulation.networks.regression_runs import answers_in_training
+    from iclab.simulation.pretraining import baselines
     from iclab.simulation.sequences import RegressionContexts
 
     kinds, last = ("new", "known"), (case.context_length,)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab.numerics import positive, share, whole_number
-from iclab.simulation.loop import not_diverged
+from iclab.simulation.linear.loop import not_diverged
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

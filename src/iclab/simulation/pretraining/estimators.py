@@ -15,8 +15,8 @@ from jaxtyping import Float
 
 from iclab.numerics import magnitude_number, require, whole_number
 from iclab.simulation.keys import checked_key
+from iclab.simulation.linear.summaries import checked_tasks
 from iclab.simulation.memory import require_memory
-from iclab.simulation.summaries import checked_tasks
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

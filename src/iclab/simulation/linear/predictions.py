@@ -4,8 +4,8 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer
-from iclab.simulation.contexts import Contexts
-from iclab.simulation.loop import require_dimension
+from iclab.simulation.linear.contexts import Contexts
+from iclab.simulation.linear.loop import require_dimension
 
 Array = np.ndarray
 

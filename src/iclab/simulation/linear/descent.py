@@ -16,10 +16,10 @@ from iclab.attention import Layer
 from iclab.numerics import require, whole_number
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
-from iclab.simulation.contexts import Contexts, law
-from iclab.simulation.loop import require_dimension, trajectory
-from iclab.simulation.routes import FEATURES, TOKENS, fresh_route, statistics_route
-from iclab.simulation.statistics import Statistics, features, features_read_by
+from iclab.simulation.linear.contexts import Contexts, law
+from iclab.simulation.linear.loop import require_dimension, trajectory
+from iclab.simulation.linear.routes import FEATURES, TOKENS, fresh_route, statistics_route
+from iclab.simulation.linear.statistics import Statistics, features, features_read_by
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

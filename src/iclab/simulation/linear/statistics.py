@@ -16,8 +16,8 @@ from jaxtyping import Float
 
 from iclab.attention import Layer
 from iclab.numerics import require
-from iclab.simulation.contexts import Contexts
-from iclab.simulation.loop import require_dimension
+from iclab.simulation.linear.contexts import Contexts
+from iclab.simulation.linear.loop import require_dimension
 
 Array = np.ndarray
 BLOCK = 1024  # sequences whose features are in memory at once

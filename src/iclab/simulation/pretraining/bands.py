@@ -9,8 +9,8 @@ import numpy as np
 from iclab.numerics import require, whole_number
 from iclab.outcomes import FittedErrors
 from iclab.problem import Pretraining
-from iclab.simulation import pretraining
 from iclab.simulation.keys import checked_key
+from iclab.simulation.pretraining import fitting as pretraining
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from iclab.numerics import require
 from iclab.outcomes import GammaRuns, HeadRuns
 from iclab.problem import Regression
-from iclab.simulation.one_pass import descend, normals
+from iclab.simulation.linear.one_pass import descend, normals
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

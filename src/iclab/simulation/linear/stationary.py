@@ -12,8 +12,8 @@ from jaxtyping import Float
 
 from iclab.attention import SeparateAttention
 from iclab.numerics import require, whole_number
-from iclab.simulation.routes import STATISTICS
-from iclab.simulation.statistics import Statistics, features_read_by
+from iclab.simulation.linear.routes import STATISTICS
+from iclab.simulation.linear.statistics import Statistics, features_read_by
 
 Array = np.ndarray
 

@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from iclab.numerics import require
 from iclab.problem import Regression, checked_mixture
-from iclab.simulation.contexts import Contexts
-from iclab.simulation.contexts import draw as draw_contexts
+from iclab.simulation.linear.contexts import Contexts
+from iclab.simulation.linear.contexts import draw as draw_contexts
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

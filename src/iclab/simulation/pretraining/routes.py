@@ -21,7 +21,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from iclab.simulation.summaries import Summaries
+from iclab.simulation.linear.summaries import Summaries
 
 Parts = Sequence[Summaries]
 Readout = Float[Any, "D D+1"]

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab.numerics import checked, checked_number, numbers, require, whole_number
-from iclab.simulation.estimators import BESIDE, posterior_weights
-from iclab.simulation.summaries import checked_tasks
+from iclab.simulation.linear.summaries import checked_tasks
+from iclab.simulation.pretraining.estimators import BESIDE, posterior_weights
 
 Array = np.ndarray
 Estimator = Callable[

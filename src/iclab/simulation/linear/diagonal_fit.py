@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from iclab.numerics import require, whole_number
 from iclab.problem import Regression
-from iclab.simulation.transformer_sgd import Law, Shape, fresh_tokens
+from iclab.simulation.linear.transformer_sgd import Law, Shape, fresh_tokens
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

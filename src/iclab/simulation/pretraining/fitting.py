@@ -16,10 +16,12 @@ from iclab.numerics import checked_number, magnitude_number, one_of, positive, r
 from iclab.outcomes import FittedErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, Pretraining, SphereTasks, Tasks
 from iclab.problem.readouts import exact_error
-from iclab.simulation import ridge_routes
 from iclab.simulation.keys import checked_key, checked_keys, generators_of
+from iclab.simulation.linear.summaries import Summaries
 from iclab.simulation.memory import machine_memory
-from iclab.simulation.pretraining_sequences import (
+from iclab.simulation.pretraining import routes as ridge_routes
+from iclab.simulation.pretraining.costs import Plan, Size, taken
+from iclab.simulation.pretraining.sequences import (
     PRECISIONS,
     SequenceLaw,
     Spectrum,
@@ -30,8 +32,6 @@ from iclab.simulation.pretraining_sequences import (
     room_of,
     sequence_law,
 )
-from iclab.simulation.ridge_costs import Plan, Size, taken
-from iclab.simulation.summaries import Summaries
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

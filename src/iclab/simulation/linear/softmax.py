@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float
 
 from iclab.attention import Layer
 from iclab.outcomes import Trajectory
-from iclab.simulation.contexts import Contexts
-from iclab.simulation.loop import Weights, half_gradient, require_dimension, trajectory
+from iclab.simulation.linear.contexts import Contexts
+from iclab.simulation.linear.loop import Weights, half_gradient, require_dimension, trajectory
 
 
 def on_tokens(contexts: Contexts, start: Layer, *, rate: float, steps: Iterable[int]) -> Trajectory:

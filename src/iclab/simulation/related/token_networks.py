@@ -14,7 +14,7 @@ import numpy as np
 import optax
 
 from iclab.numerics import positive, require, whole_number
-from iclab.simulation.loop import not_diverged
+from iclab.simulation.linear.loop import not_diverged
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

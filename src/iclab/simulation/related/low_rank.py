@@ -13,9 +13,9 @@ from jaxtyping import Float
 
 from iclab.numerics import positive, whole_number
 from iclab.problem import Regression
-from iclab.simulation.contexts import Law, fresh, law
-from iclab.simulation.loop import not_diverged
-from iclab.simulation.statistics import Statistics
+from iclab.simulation.linear.contexts import Law, fresh, law
+from iclab.simulation.linear.loop import not_diverged
+from iclab.simulation.linear.statistics import Statistics
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

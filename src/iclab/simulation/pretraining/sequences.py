@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from iclab.numerics import instance, require
 from iclab.problem import Pretraining
-from iclab.simulation.summaries import (
+from iclab.simulation.linear.summaries import (
     Summaries,
     SummaryLaw,
     empty_summaries,

@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from iclab.numerics import require, whole_number
 from iclab.problem import Regression
 from iclab.simulation.keys import checked_key
+from iclab.simulation.linear.summaries import Summaries, checked_tasks, draw_summaries, summary_law
 from iclab.simulation.memory import require_memory
-from iclab.simulation.summaries import Summaries, checked_tasks, draw_summaries, summary_law
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

@@ -8,7 +8,7 @@ import numpy as np
 
 from iclab.numerics import one_of, require
 from iclab.problem import Pretraining
-from iclab.simulation.pretraining_sequences import PART
+from iclab.simulation.pretraining.sequences import PART
 
 ROUTES = ("direct", "kernel", "plain", "preconditioned", "dual")
 SPEED = 2.5e10  # operations of a product with features in a second, one busy core in float64

@@ -10,8 +10,8 @@ import optax
 from jaxtyping import Float
 
 from iclab.numerics import positive, require, whole_number
-from iclab.simulation.loop import not_diverged
-from iclab.simulation.one_pass import normals
+from iclab.simulation.linear.loop import not_diverged
+from iclab.simulation.linear.one_pass import normals
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention
-from iclab.simulation.contexts import fresh
-from iclab.simulation.loop import Route, Weights, half_gradient
-from iclab.simulation.statistics import features_read_by
+from iclab.simulation.linear.contexts import fresh
+from iclab.simulation.linear.loop import Route, Weights, half_gradient
+from iclab.simulation.linear.statistics import features_read_by
 
 Tensor = Float[jax.Array, "value key query"]
 FEW = 4096  # products up to which one fused loop beats calls of a matrix library, by benchmarks/descent.py

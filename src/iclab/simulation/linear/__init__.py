@@ -1,0 +1,41 @@
+"""Linear attention trained on drawn contexts: by gradient descent, on statistics or tokens, and by one-pass SGD."""
+
+from typing import TYPE_CHECKING
+
+from iclab.lazy import door
+
+if TYPE_CHECKING:
+    from iclab.simulation.linear import contexts as contexts
+    from iclab.simulation.linear import descent as descent
+    from iclab.simulation.linear import diagonal_fit as diagonal_fit
+    from iclab.simulation.linear import loop as loop
+    from iclab.simulation.linear import mixtures as mixtures
+    from iclab.simulation.linear import one_pass as one_pass
+    from iclab.simulation.linear import predictions as predictions
+    from iclab.simulation.linear import routes as routes
+    from iclab.simulation.linear import scalar_sgd as scalar_sgd
+    from iclab.simulation.linear import softmax as softmax
+    from iclab.simulation.linear import stationary as stationary
+    from iclab.simulation.linear import statistics as statistics
+    from iclab.simulation.linear import summaries as summaries
+    from iclab.simulation.linear import transformer_sgd as transformer_sgd
+
+__all__ = [
+    "contexts",
+    "descent",
+    "diagonal_fit",
+    "loop",
+    "mixtures",
+    "one_pass",
+    "predictions",
+    "routes",
+    "scalar_sgd",
+    "softmax",
+    "stationary",
+    "statistics",
+    "summaries",
+    "transformer_sgd",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = door(__name__, __all__)

@@ -1,0 +1,47 @@
+"""Weights at the start of training, and the outputs of a network for given weights."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from iclab.simulation.keys import checked_key
+from iclab.simulation.memory import exhaustion_said
+from iclab.simulation.networks.checks import checked_network, checked_parameters, checked_tokens
+from iclab.simulation.networks.parts import Network, Parameters
+from iclab.simulation.networks.sizes import require_answers
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+
+
+def initial(config: Network, *, key: "PRNGKeyArray") -> Parameters:
+    """Weights at the start of training, by name.
+
+    Raises ValueError for what is no network and no key.
+    """
+    with jax.enable_x64(False):
+        return {name: np.asarray(part) for name, part in checked_network(config).start(checked_key(key)).items()}
+
+
+def apply(
+    config: Network, parameters: Mapping[str, Any], tokens: Any
+) -> Float[np.ndarray, "context position output"]:
+    """Outputs of a network: real answers, or the logits of the next token.
+
+    `tokens` are (context, position) whole numbers below the vocabulary, or (context, position, feature).
+
+    Raises ValueError for tokens of another kind or shape, for sequences longer than the positions, for weights of
+    another network, and where an array on the way exceeds memory.
+    """
+    read = checked_tokens(checked_network(config), tokens)
+    with jax.enable_x64(False), exhaustion_said():
+        require_answers(config, read)
+        weights = checked_parameters(config, parameters)
+        return np.asarray(_applied(config, weights, jnp.asarray(read)))
+
+
+_applied = jax.jit(lambda config, parameters, tokens: config.answer(parameters, tokens), static_argnums=0)
