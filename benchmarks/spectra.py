@@ -15,13 +15,13 @@ import scipy.linalg
 from measure import least_seconds, seconds
 from safetensors.numpy import save_file
 
-from iclab.spectra import checkpoints, null
+from iclab.spectra import checkpoints
 from iclab.spectra.circuits import head_spectra
+from iclab.spectra.circuits.weights import AttentionWeights, Rotary
 from iclab.spectra.layouts import Layout, from_config, from_mapping
-from iclab.spectra.measures import basis, overlap_of, rank_measures
-from iclab.spectra.observe import observe
-from iclab.spectra.spectrum import spectrum
-from iclab.spectra.weights import AttentionWeights, Rotary
+from iclab.spectra.measures import basis, null, overlap_of, rank_measures
+from iclab.spectra.measures.spectrum import spectrum
+from iclab.spectra.observation.observing import observe
 
 WIDTH, MATRICES, CHECKPOINTS, LEADING = 128, 49, 150, 4
 

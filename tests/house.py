@@ -1,6 +1,6 @@
 """The structure of the package, counted: pairs of groups with an import between them, modules in each folder.
 
-    python tests/house.py
+python tests/house.py
 """
 
 import ast
@@ -45,13 +45,15 @@ def pairs(room):
 def sizes():
     """Modules in each folder, its door and the folders in it left out."""
     return Counter(
-        str(path.parent.relative_to(SOURCE)) for _, path in modules() if path.name not in ("__init__.py", "__main__.py")
+        str(path.parent.relative_to(SOURCE))
+        for _, path in modules()
+        if path.name not in ("__init__.py", "__main__.py")
     )
 
 
 if __name__ == "__main__":
     for room in ("theory", "studies", "simulation", "spectra"):
         found = pairs(f"iclab.{room}")
-        print(f"{room}: {len(found)} pairs: {', '.join('→'.join(pair) for pair in found)}")  # noqa: T201
+        print(f"{room}: {len(found)} pairs: {', '.join('→'.join(pair) for pair in found)}")
     for folder, count in sizes().most_common(8):
-        print(f"{count:3} modules in {folder}")  # noqa: T201
+        print(f"{count:3} modules in {folder}")

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from iclab.spectra import layouts
+from iclab.spectra.checkpoints.tensors import of_array
 from iclab.spectra.layouts import Plan, from_config, from_mapping
-from iclab.spectra.tensors import of_array
 
 HEADS, SIZE, WIDTH = 3, 2, 5
 RNG = np.random.default_rng(0)

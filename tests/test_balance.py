@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.spectra.measures import balance, imbalance
-from iclab.spectra.weights import AttentionWeights, QueryKeyNorm, Rotary
+from iclab.spectra.circuits import balance, imbalance
+from iclab.spectra.circuits.weights import AttentionWeights, QueryKeyNorm, Rotary
 
 HEADS, SHARED, DIM, WIDTH, LENGTH = 6, 2, 4, 10, 6
 TIME = 1.0  # rate × steps

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.spectra.changes import change, change_of_runs
+from iclab.spectra.measures.changes import change, change_of_runs
 
 STEPS = np.unique(np.round(np.geomspace(1, 100_000, 42)))  # 40 checkpoints, spaced by logarithm
 COUNT = len(STEPS)

@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from iclab.spectra import checkpoints
 from iclab.spectra.checkpoints.ledger import Ledger, contents
 from iclab.spectra.checkpoints.steps import step_of
-from iclab.spectra.integrity import examine, record_of
+from iclab.spectra.observation.integrity import examine, record_of
 
 WEIGHTS = {"w": np.arange(6, dtype=np.float32).reshape(2, 3)}
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.spectra import circuits, measures, null
-from iclab.spectra.factors import Product
-from iclab.spectra.weights import AttentionWeights, InputNorm, QueryKeyNorm, Rotary
+from iclab.spectra import circuits, measures
+from iclab.spectra.circuits.weights import AttentionWeights, InputNorm, QueryKeyNorm, Rotary
+from iclab.spectra.measures import null
+from iclab.spectra.measures.factors import Product
 
 HEADS, SHARED, DIM, WIDTH = 6, 2, 8, 24
 

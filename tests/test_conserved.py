@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclab.spectra import checkpoints
-from iclab.spectra.dynamics import SpectralDynamics, Track
 from iclab.spectra.layouts import from_mapping
-from iclab.spectra.observe import observe
+from iclab.spectra.observation.dynamics import SpectralDynamics, Track
+from iclab.spectra.observation.observing import observe
 
 WIDTH, DIM, HEADS, SHARED = 12, 4, 4, 2
 PARTS = {"q": HEADS * DIM, "k": SHARED * DIM, "v": SHARED * DIM}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.spectra.eigen import leading_vectors
+from iclab.spectra.measures.eigen import leading_vectors
 
 
 def rotation(size: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from iclab.cli import main
-from iclab.spectra import null
+from iclab.spectra.measures import null
 from tests.test_observe import CONFIG, states
 from tests.test_untrusted import NASTY
 

@@ -12,11 +12,11 @@ from iclab.inspection.behavior import Joined
 from iclab.inspection.page import LARGEST, page
 from iclab.inspection.page.groups import groups, quantiles
 from iclab.inspection.page.steps import StepAxis
-from iclab.spectra.changes import change
-from iclab.spectra.dynamics import Curve, Shift, SpectralDynamics, Track
-from iclab.spectra.integrity import Finding, Integrity
-from iclab.spectra.readings import OVERLAPS, RANKS
-from iclab.spectra.tensors import Skipped
+from iclab.spectra.checkpoints.tensors import Skipped
+from iclab.spectra.measures.changes import change
+from iclab.spectra.observation.dynamics import Curve, Shift, SpectralDynamics, Track
+from iclab.spectra.observation.integrity import Finding, Integrity
+from iclab.spectra.observation.measurements import OVERLAPS, RANKS
 
 HOSTILE = ["$\\frac{1$", "<img src=x onerror=alert(1)>", "\x1b]0;x\x07", "=cmd()", "a[/b]c", "</script><b>"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from iclab.spectra.checkpoints.content import content
-from iclab.spectra.integrity import Integrity, Record, examine
-from iclab.spectra.tensors import of_array
-from iclab.spectra.trajectories import missing_steps, outliers
+from iclab.spectra.checkpoints.tensors import of_array
+from iclab.spectra.observation.integrity import Integrity, Record, examine
+from iclab.spectra.observation.trajectories import missing_steps, outliers
 
 
 def trained(steps: Sequence[int]) -> list[dict[str, np.ndarray]]:

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 
 from iclab.spectra import layouts
 from iclab.spectra.checkpoints import Contents
+from iclab.spectra.checkpoints.tensors import of_array
 from iclab.spectra.layouts import from_config
-from iclab.spectra.tensors import of_array
 
 CONFIG = {"model_type": "llama", "num_attention_heads": 2, "hidden_size": 4}
 ADAPTER = {"r": 2, "lora_alpha": 6}

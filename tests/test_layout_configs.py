@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.spectra import layouts
 from iclab.spectra.checkpoints import Contents
+from iclab.spectra.checkpoints.tensors import of_array
 from iclab.spectra.layouts import from_config, from_mapping
-from iclab.spectra.tensors import of_array
 from tests.same_weights import HEAD, NAMES, OUT, SIZES, WIDTH, assert_same, planned
 
 

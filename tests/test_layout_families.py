@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.spectra import checkpoints, layouts
+from iclab.spectra.circuits.weights import AttentionWeights, InputNorm, Rotary
 from iclab.spectra.layouts import Layout, Plan
-from iclab.spectra.weights import AttentionWeights, InputNorm, Rotary
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -9,8 +9,8 @@ from numpy.testing import assert_array_equal
 from iclab.spectra import layouts
 from iclab.spectra.checkpoints import Contents
 from iclab.spectra.checkpoints.ledger import contents
+from iclab.spectra.checkpoints.tensors import of_array
 from iclab.spectra.layouts import from_config
-from iclab.spectra.tensors import of_array
 from tests.same_weights import (
     BK,
     HEADS,

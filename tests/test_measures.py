@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from iclab.spectra import measures
-from iclab.spectra.factors import Product
-from iclab.spectra.spectrum import leading_spectrum, spectrum
+from iclab.spectra.measures.factors import Product
+from iclab.spectra.measures.spectrum import leading_spectrum, spectrum
 
 RANKS = {
     "effective": measures.effective_rank,

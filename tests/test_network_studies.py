@@ -14,7 +14,7 @@ from iclab.simulation.networks import optimizers, runs
 from iclab.simulation.sequences import PeriodicSequences
 from iclab.simulation.sequences.batches import Batch
 from iclab.spectra import checkpoints
-from iclab.spectra.observe import observe
+from iclab.spectra.observation.observing import observe
 from iclab.studies import STUDIES, grokking, icl_emergence, network_spectra
 
 SMALL = networks.Transformer(length=8, outputs=6, vocabulary=6, layers=2, width=12, heads=2, positions="shortformer")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.spectra import measures, null
+from iclab.spectra import measures
+from iclab.spectra.measures import null
 
 NAMES = (
     "effective_rank", "energy_effective_rank", "marginal_effective_rank", "stable_rank", "participation_ratio",

@@ -10,12 +10,13 @@ import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose
 
-from iclab.spectra import checkpoints, null
-from iclab.spectra.dynamics import SpectralDynamics, Track
+from iclab.spectra import checkpoints
 from iclab.spectra.layouts import from_config, from_mapping
-from iclab.spectra.observe import observe
-from iclab.spectra.survey import survey
-from iclab.spectra.wanted import RANKS
+from iclab.spectra.measures import null
+from iclab.spectra.observation.dynamics import SpectralDynamics, Track
+from iclab.spectra.observation.observing import observe
+from iclab.spectra.observation.selection import RANKS
+from iclab.spectra.observation.surveying import survey
 from tests.same_weights import HEADS, NAMES, SIZES, K, O, Q, V
 
 WIDTH, DIM, COUNT = 12, 4, 10

@@ -15,7 +15,7 @@ PROGRAM = """
 import sys
 import numpy as np, scipy.linalg
 from iclab.spectra import checkpoints
-from iclab.spectra.observe import observe
+from iclab.spectra.observation.observing import observe
 def now(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
 np.linalg.eigvalsh(np.eye(8))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from iclab.spectra import checkpoints, names
-from iclab.spectra.checkpoints import safetensors_file
+from iclab.spectra import checkpoints
+from iclab.spectra.checkpoints import names, safetensors_file
 from iclab.spectra.checkpoints.ledger import contents
 from tests.test_checkpoints import WEIGHTS, raw, saved, sharded
 

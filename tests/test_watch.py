@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 import iclab
 from iclab.spectra import checkpoints, circuits, layouts, measures
-from iclab.spectra.watch import Pace
+from iclab.spectra.observation.watching import Pace
 
 HEADS, SIZE, WIDTH = 2, 4, 8
 MAPPING = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from iclab.attention import MergedAttention, SeparateAttention
     from iclab.problem import Pretraining, Ratios, Regression
-    from iclab.spectra.watch import watch
+    from iclab.spectra.observation import watch
 
 __version__ = "0.1.0"
 
@@ -19,7 +19,7 @@ _HOME = {
     "Regression": "iclab.problem",
     "MergedAttention": "iclab.attention",
     "SeparateAttention": "iclab.attention",
-    "watch": "iclab.spectra.watch",
+    "watch": "iclab.spectra.observation.watching",
 }
 _ROOMS = (
     "agreement", "attention", "claims", "contract", "conventions", "figures", "inspection", "network_claims",

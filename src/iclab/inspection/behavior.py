@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics import require
-from iclab.spectra.names import quoted
+from iclab.spectra.checkpoints.names import quoted
 
 _LARGEST = 64 * 2**20  # bytes of a table
 _COLUMNS = 64

@@ -16,13 +16,13 @@ from iclab.numerics import require
 from iclab.spectra import checkpoints, layouts
 from iclab.spectra.checkpoints import Contents
 from iclab.spectra.checkpoints.ledger import Ledger
+from iclab.spectra.checkpoints.names import quoted, terminal
 from iclab.spectra.checkpoints.paths import json_file
-from iclab.spectra.dynamics import SpectralDynamics
 from iclab.spectra.layouts import Layout
-from iclab.spectra.names import quoted, terminal
-from iclab.spectra.observe import observed
-from iclab.spectra.survey import Survey, survey
-from iclab.spectra.wanted import LARGEST
+from iclab.spectra.observation.dynamics import SpectralDynamics
+from iclab.spectra.observation.observing import observed
+from iclab.spectra.observation.selection import LARGEST
+from iclab.spectra.observation.surveying import Survey, survey
 from iclab.terminal import fail, note, progress, writable
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from iclab import __version__
 from iclab.inspection.behavior import Joined
 from iclab.inspection.tables import Runs, defined, plain, whose
-from iclab.spectra.changes import Change, change
-from iclab.spectra.dynamics import Shift, SpectralDynamics
-from iclab.spectra.survey import Survey
+from iclab.spectra.measures.changes import Change, change
+from iclab.spectra.observation.dynamics import Shift, SpectralDynamics
+from iclab.spectra.observation.surveying import Survey
 
 SCHEMA = 1
 

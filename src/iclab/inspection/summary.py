@@ -8,8 +8,8 @@ import numpy as np
 from iclab.inspection.behavior import Joined
 from iclab.inspection.document import behavior_changes, coincidences
 from iclab.inspection.tables import Runs
-from iclab.spectra.dynamics import Curve, SpectralDynamics, Track
-from iclab.spectra.names import terminal
+from iclab.spectra.checkpoints.names import terminal
+from iclab.spectra.observation.dynamics import Curve, SpectralDynamics, Track
 from iclab.terminal import print_table
 
 _SHOWN = 20  # lines of a list in the terminal; files have all of it

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.files import written_whole
-from iclab.spectra.dynamics import Row, SpectralDynamics, Track
-from iclab.spectra.names import csv_cell
+from iclab.spectra.checkpoints.names import csv_cell
+from iclab.spectra.observation.dynamics import Row, SpectralDynamics, Track
 
 Runs = Mapping[str, SpectralDynamics]
 """Observations by the name of their run; one alone needs none in its table."""

@@ -1,1 +1,28 @@
 """Observation: the spectra of weights, read from checkpoints or taken during training."""
+
+from typing import TYPE_CHECKING
+
+from iclab.lazy import door
+
+if TYPE_CHECKING:
+    from iclab.spectra import checkpoints as checkpoints
+    from iclab.spectra import circuits as circuits
+    from iclab.spectra import layouts as layouts
+    from iclab.spectra import measures as measures
+    from iclab.spectra import observation as observation
+    from iclab.spectra.checkpoints import read as read
+    from iclab.spectra.observation import observe as observe
+    from iclab.spectra.observation import watch as watch
+
+__all__ = ["checkpoints", "circuits", "layouts", "measures", "observation", "observe", "read", "watch"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = door(
+        __name__,
+        __all__,
+        {
+            "observe": "iclab.spectra.observation",
+            "read": "iclab.spectra.checkpoints",
+            "watch": "iclab.spectra.observation",
+        },
+    )

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from iclab.simulation.networks.parts import Network
     from iclab.simulation.sequences import ModularAddition
-    from iclab.spectra.factors import Matrix
+    from iclab.spectra.measures.factors import Matrix
 
 Array = np.ndarray
 KNOWN = 0.99  # accuracy of what is learned

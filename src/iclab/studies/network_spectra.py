@@ -14,18 +14,18 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.outcomes import quantity
-from iclab.spectra import checkpoints, null
+from iclab.spectra import checkpoints
 from iclab.spectra.circuits import output_value, query_key, spectrum
 from iclab.spectra.layouts import planned
-from iclab.spectra.measures import participation_ratio, rank_measures, subspace_distance
-from iclab.spectra.subspaces import basis, overlap_of
+from iclab.spectra.measures import null, participation_ratio, rank_measures, subspace_distance
+from iclab.spectra.measures.subspaces import basis, overlap_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from iclab.spectra.factors import Matrix, Product
+    from iclab.spectra.measures.factors import Matrix, Product
 
 Array = np.ndarray
 LEADING = 4  # directions whose overlap is taken

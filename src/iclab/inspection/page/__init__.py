@@ -13,8 +13,8 @@ from iclab.inspection.document import behavior_changes, coincidences
 from iclab.inspection.page import charts
 from iclab.inspection.page.groups import Group, groups, same, thinned
 from iclab.inspection.page.steps import StepAxis, short
-from iclab.spectra.dynamics import Shift, SpectralDynamics
-from iclab.spectra.names import terminal
+from iclab.spectra.checkpoints.names import terminal
+from iclab.spectra.observation.dynamics import Shift, SpectralDynamics
 
 LARGEST = 20_000_000  # bytes of the page
 _FIGURES, _ONE_FIGURE, _NUMBERS = 13_000_000, 3_000_000, 2_000_000  # bytes of all figures, of one, of the numbers

@@ -10,7 +10,7 @@ import numpy as np
 from iclab.figures import COLORS, INK, as_bytes, colored, inline, sketched
 from iclab.inspection.page.groups import Group, quantiles
 from iclab.inspection.page.steps import StepAxis
-from iclab.spectra.names import terminal
+from iclab.spectra.checkpoints.names import terminal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

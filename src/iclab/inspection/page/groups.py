@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.spectra.dynamics import SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import SpectralDynamics, Track
 
 _FIRST = ("QK", "OV", "QK averaged")
 _POINTS = 400  # checkpoints that a line is drawn through

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.spectra.tensors import FLOATS, Tensor
+from iclab.spectra.checkpoints.tensors import FLOATS, Tensor
 
 _CHUNK = 2**20  # numbers at a time
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

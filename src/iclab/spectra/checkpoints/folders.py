@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.names import quoted, relative, terminal
 from iclab.spectra.checkpoints.paths import bare_name, entries, json_file, regular_file
 from iclab.spectra.checkpoints.steps import says_step, step_of
-from iclab.spectra.names import quoted, relative, terminal
-from iclab.spectra.tensors import Skipped
+from iclab.spectra.checkpoints.tensors import Skipped
 
 CANONICAL = (
     "model.safetensors.index.json",

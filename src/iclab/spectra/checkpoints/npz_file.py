@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.safetensors_file import check_names
+from iclab.spectra.checkpoints.tensors import Skipped, Tensor
 from iclab.spectra.checkpoints.zips import BROKEN, MEMORY, checked_members
-from iclab.spectra.names import quoted
-from iclab.spectra.tensors import Skipped, Tensor
 
 
 def tensors(path: Path, *, memory_limit: int = MEMORY) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:

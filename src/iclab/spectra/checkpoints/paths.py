@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from iclab.numerics import require
-from iclab.spectra.names import quoted, relative
+from iclab.spectra.checkpoints.names import quoted, relative
 
 JSON_BYTES = 100_000_000
 

@@ -12,8 +12,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from iclab.numerics import require
-from iclab.spectra.names import LONGEST, quoted, terminal
-from iclab.spectra.tensors import FLOATS, INTEGERS, Skipped, Tensor
+from iclab.spectra.checkpoints.names import LONGEST, quoted, terminal
+from iclab.spectra.checkpoints.tensors import FLOATS, INTEGERS, Skipped, Tensor
 
 HEADER_BYTES = 100_000_000
 TENSORS = 1_000_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iclab.spectra.tensors import Skipped, Tensor
+from iclab.spectra.checkpoints.tensors import Skipped, Tensor
 
 
 @dataclass(frozen=True)

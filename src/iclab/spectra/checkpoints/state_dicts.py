@@ -5,7 +5,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from iclab.spectra.tensors import PACKED, Skipped, Tensor, of_array
+from iclab.spectra.checkpoints.tensors import PACKED, Skipped, Tensor, of_array
 
 
 def split(state: dict[str, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:

@@ -3,7 +3,7 @@
 import re
 
 from iclab.numerics import require
-from iclab.spectra.names import quoted
+from iclab.spectra.checkpoints.names import quoted
 
 _STEP = re.compile(r"(?:global_?step|step|iter|checkpoint|ckpt)[-_=]?(\d+)", re.IGNORECASE)
 _FORMATS = (".safetensors", ".npz", ".ckpt", ".pth", ".bin", ".pt")

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.safetensors_file import check_names
 from iclab.spectra.checkpoints.series import Contents
 from iclab.spectra.checkpoints.state_dicts import split
+from iclab.spectra.checkpoints.tensors import Skipped
 from iclab.spectra.checkpoints.zips import MEMORY, checked_members, is_zip
-from iclab.spectra.names import quoted
-from iclab.spectra.tensors import Skipped
 
 _INERT = [argparse.Namespace, collections.Counter, pathlib.PosixPath, np.dtype, np.ndarray]
 _HOLDERS = ("state_dict", "model", "model_state_dict", "module")

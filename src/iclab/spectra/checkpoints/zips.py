@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from iclab.numerics import require
-from iclab.spectra.names import quoted
+from iclab.spectra.checkpoints.names import quoted
 
 RATIO = 100  # unpacked size over packed size of one member
 BROKEN = (

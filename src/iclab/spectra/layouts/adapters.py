@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from iclab.numerics import require, whole_number
+from iclab.spectra.checkpoints.names import quoted
+from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts.families import Layout
 from iclab.spectra.layouts.rules import rule_of, unwrapped
-from iclab.spectra.names import quoted
-from iclab.spectra.tensors import Tensor
 
 _FACTOR = re.compile(r"(?P<path>.+)\.lora_(?P<side>[AB])(?:\.(?P<adapter>[^.]+))?\.weight")
 _EMBEDDING = re.compile(r"(?P<path>.+)\.lora_embedding_(?P<side>[AB])(?:\.(?P<adapter>[^.]+))?")

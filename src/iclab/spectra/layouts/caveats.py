@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.layouts.forms import Config
 from iclab.spectra.layouts.geometry import Geometry, first
 from iclab.spectra.layouts.rules import Rule
-from iclab.spectra.names import quoted
 
 _NORMED_OUTPUT = ("gemma2", "gemma3", "gemma3_text", "olmo2")
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.layouts import gpt_families as gpt
 from iclab.spectra.layouts import llama_families as llama
 from iclab.spectra.layouts import other_families as other
@@ -11,7 +12,6 @@ from iclab.spectra.layouts.caveats import caveats
 from iclab.spectra.layouts.forms import Config, Family
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.rules import Rule
-from iclab.spectra.names import quoted
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from iclab.numerics import require, share, whole_number
-from iclab.spectra.weights import Rotary
+from iclab.spectra.circuits.weights import Rotary
 
 LARGEST = 2**20  # heads, or dimensions of a head, that a config is believed to have
 

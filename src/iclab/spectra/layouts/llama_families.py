@@ -1,9 +1,9 @@
 """Families with names after Llama: grouped heads, rotary positions, a norm without mean."""
 
+from iclab.spectra.circuits.weights import Rotary
 from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, fused, separate, turned, unembedding
 from iclab.spectra.layouts.geometry import Geometry, first, rotary, sizes
 from iclab.spectra.layouts.rules import Rule
-from iclab.spectra.weights import Rotary
 
 MOST_LAYERS = 10_000  # that a config is believed to have
 

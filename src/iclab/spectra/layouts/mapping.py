@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.layouts.families import Layout
 from iclab.spectra.layouts.forms import stated
 from iclab.spectra.layouts.rules import PARTS, Rule
-from iclab.spectra.names import quoted
 
 _SIZES = ("heads", "kv_heads", "head_dim", "rotary", "norm_gain", "tensor")
 _ENTRIES = ("match", "role", "order", "output_axis", "shards")

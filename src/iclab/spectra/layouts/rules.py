@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from iclab.numerics import require
-from iclab.spectra.names import quoted
-from iclab.spectra.tensors import Tensor
+from iclab.spectra.checkpoints.names import quoted
+from iclab.spectra.checkpoints.tensors import Tensor
 
 ATTENTION = ("q", "k", "v", "qkv", "kv", "o")
 ROLES = (*ATTENTION, "q_norm", "k_norm", "norm", "mlp_in", "mlp_out", "embed", "unembed", "skip")

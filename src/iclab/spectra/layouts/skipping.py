@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from iclab.spectra.tensors import PACKED, Tensor
+from iclab.spectra.checkpoints.tensors import PACKED, Tensor
 
 _BUFFERS = re.compile(
     r"(?:.*\.)?(?:(?:attn|attention)\.(?:attention\.)?(?:masked_)?bias|rotary_emb\.inv_freq|inv_freq|position_ids|"

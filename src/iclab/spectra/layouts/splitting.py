@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.rules import PARTS, Match
-from iclab.spectra.names import quoted
 
 Parts = dict[str, np.ndarray]
 _GROUPED = ("part,head,dim", "group,part,dim")  # orders that have room for fewer keys than queries

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab.numerics import require, whole_number
-from iclab.spectra.factors import Array
-from iclab.spectra.weights import AttentionWeights, Rotary
+from iclab.spectra.circuits.weights import AttentionWeights, Rotary
+from iclab.spectra.measures.factors import Array
 
 Layers = Mapping[int, AttentionWeights] | Sequence[AttentionWeights]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts import Plan
-from iclab.spectra.readings import SLICES
-from iclab.spectra.tensors import Tensor
-from iclab.spectra.wanted import BALANCE, DISTANCES, OVERLAPS, Wanted
+from iclab.spectra.observation.measurements import SLICES
+from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, Wanted
 
 ROOM = 2**26  # bytes beside four times the largest tensor
 _HASHED = 2.5e8  # bytes a second that are hashed and squared, about

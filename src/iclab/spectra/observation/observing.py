@@ -5,19 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from iclab.spectra.changes import change
 from iclab.spectra.checkpoints import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.ledger import Ledger, contents
-from iclab.spectra.conserved import of_balance
-from iclab.spectra.dynamics import Shift, SpectralDynamics, Track
-from iclab.spectra.integrity import Finding, Integrity, Record, examine, record_of
+from iclab.spectra.checkpoints.names import quoted
+from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts import Layout, Plan
-from iclab.spectra.names import quoted
-from iclab.spectra.readings import Reading, Remembered, of_heads, of_matrix
-from iclab.spectra.recording import Recorder
-from iclab.spectra.survey import Place, Survey, survey
-from iclab.spectra.tensors import Tensor
-from iclab.spectra.wanted import BALANCE, LARGEST
+from iclab.spectra.measures.changes import change
+from iclab.spectra.observation.conserved import of_balance
+from iclab.spectra.observation.dynamics import Shift, SpectralDynamics, Track
+from iclab.spectra.observation.integrity import Finding, Integrity, Record, examine, record_of
+from iclab.spectra.observation.measurements import Reading, Remembered, of_heads, of_matrix
+from iclab.spectra.observation.recording import Recorder
+from iclab.spectra.observation.selection import BALANCE, LARGEST
+from iclab.spectra.observation.surveying import Place, Survey, survey
 
 Progress = Callable[[int, int], None]
 """Is told how many parts of the work are done, and how many there are."""

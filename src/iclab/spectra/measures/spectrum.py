@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import require, whole_number
-from iclab.spectra.factors import (
+from iclab.spectra.measures.factors import (
     SLICE,
     Array,
     Matrix,

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Literal
 
 from iclab.spectra.checkpoints.content import Content
+from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.series import Checkpoint
-from iclab.spectra.names import quoted
-from iclab.spectra.trajectories import missing_steps, outliers
+from iclab.spectra.observation.trajectories import missing_steps, outliers
 
 Severity = Literal["error", "warning", "note"]
 _EARLY = 1e-3  # of the last step: until then nothing may have changed yet

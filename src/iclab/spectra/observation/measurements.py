@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from iclab.spectra.balance import Balance
 from iclab.spectra.circuits import averaged_query_key, head_spectra, output_value, query_key
-from iclab.spectra.dynamics import Status
-from iclab.spectra.factors import Array, NotFinite, Product
+from iclab.spectra.circuits.balance import Balance
+from iclab.spectra.circuits.weights import AttentionWeights
 from iclab.spectra.layouts import Matrix
-from iclab.spectra.ranks import rank_measures, stable_rank
-from iclab.spectra.rounding import numerical_rank
-from iclab.spectra.spectrum import Spectrum, leading_spectrum, spectrum
-from iclab.spectra.subspaces import Basis, basis, overlap_of, procrustes_distance, subspace_distance
-from iclab.spectra.wanted import DISTANCES, OVERLAPS, RANKS, Wanted
-from iclab.spectra.weights import AttentionWeights
+from iclab.spectra.measures.factors import Array, NotFinite, Product
+from iclab.spectra.measures.ranks import rank_measures, stable_rank
+from iclab.spectra.measures.rounding import numerical_rank
+from iclab.spectra.measures.spectrum import Spectrum, leading_spectrum, spectrum
+from iclab.spectra.measures.subspaces import Basis, basis, overlap_of, procrustes_distance, subspace_distance
+from iclab.spectra.observation.dynamics import Status
+from iclab.spectra.observation.selection import DISTANCES, OVERLAPS, RANKS, Wanted
 
 _SKETCHED = 64  # leading values of a matrix whose Gram is too large
 _WIDE = 1024  # embeddings beyond this short side are sketched

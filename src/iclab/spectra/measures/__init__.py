@@ -1,7 +1,6 @@
-"""Measures of the spectrum of one matrix, of two, and of the balance between the factors of attention."""
+"""Measures of the spectrum of one matrix and of two: ranks, subspaces, overlaps, distances."""
 
-from iclab.spectra.balance import Balance, Imbalance, balance, imbalance
-from iclab.spectra.ranks import (
+from iclab.spectra.measures.ranks import (
     effective_rank,
     energy_rank,
     nuclear_rank,
@@ -11,8 +10,8 @@ from iclab.spectra.ranks import (
     spectral_gap,
     stable_rank,
 )
-from iclab.spectra.rounding import numerical_rank
-from iclab.spectra.subspaces import (
+from iclab.spectra.measures.rounding import numerical_rank
+from iclab.spectra.measures.subspaces import (
     Basis,
     basis,
     consecutive_overlaps,
@@ -25,15 +24,11 @@ from iclab.spectra.subspaces import (
 )
 
 __all__ = [
-    "Balance",
     "Basis",
-    "Imbalance",
-    "balance",
     "basis",
     "consecutive_overlaps",
     "effective_rank",
     "energy_rank",
-    "imbalance",
     "nuclear_rank",
     "numerical_rank",
     "overlap_of",

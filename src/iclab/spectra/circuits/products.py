@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import require
-from iclab.spectra.factors import Array, Product, float64, gram
-from iclab.spectra.heads import Layers, group_size, key_head, layer_of, pairs_and_rest, turned
-from iclab.spectra.rounding import product_rank
-from iclab.spectra.spectrum import Gram, Spectrum, leading_spectrum, product_spectrum, spectrum
-from iclab.spectra.weights import AttentionWeights, Rotary
+from iclab.spectra.circuits.grouping import Layers, group_size, key_head, layer_of, pairs_and_rest, turned
+from iclab.spectra.circuits.weights import AttentionWeights, Rotary
+from iclab.spectra.measures.factors import Array, Product, float64, gram
+from iclab.spectra.measures.rounding import product_rank
+from iclab.spectra.measures.spectrum import Gram, Spectrum, leading_spectrum, product_spectrum, spectrum
 
 __all__ = [
     "HeadSpectra", "averaged_query_key", "head_spectra", "leading_spectrum", "output_value", "query_key",

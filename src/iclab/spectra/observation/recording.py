@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
-from iclab.spectra import null
-from iclab.spectra.dynamics import Curve, Status, Track
-from iclab.spectra.factors import Array
-from iclab.spectra.ranks import participation_ratio
-from iclab.spectra.readings import Key, Reading, ranked
-from iclab.spectra.wanted import BALANCE, DISTANCES, OVERLAPS, RANKS, Wanted
+from iclab.spectra.measures import null
+from iclab.spectra.measures.factors import Array
+from iclab.spectra.measures.ranks import participation_ratio
+from iclab.spectra.observation.dynamics import Curve, Status, Track
+from iclab.spectra.observation.measurements import Key, Reading, ranked
+from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, RANKS, Wanted
 
 SHOWN = 16  # singular values that are kept for a fan
 _FADED = 1e-3  # of its own largest norm, below which a matrix may be rounding noise

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from iclab.numerics import require, whole_number
 from iclab.spectra.checkpoints import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.content import Content
-from iclab.spectra.cost import Cost, cost, promised
+from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts import Layout, Plan, planned
-from iclab.spectra.tensors import Tensor
-from iclab.spectra.wanted import LARGEST, Wanted, expanded
+from iclab.spectra.observation.cost import Cost, cost, promised
+from iclab.spectra.observation.selection import LARGEST, Wanted, expanded
 
 Place = tuple[str, int]
 """Name of a tower, number of a layer."""

@@ -3,19 +3,21 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from iclab.numerics import require
 from iclab.spectra.checkpoints.content import Content
-from iclab.spectra.layouts.families import Layout
+from iclab.spectra.checkpoints.names import quoted
+from iclab.spectra.checkpoints.series import Contents
+from iclab.spectra.checkpoints.tensors import Skipped, Tensor
+from iclab.spectra.circuits.weights import AttentionWeights, InputNorm, QueryKeyNorm
+from iclab.spectra.layouts.adapters import adapted
+from iclab.spectra.layouts.families import Layout, from_config
 from iclab.spectra.layouts.rules import ATTENTION, PARTS, Match, matched, unwrapped
 from iclab.spectra.layouts.skipping import no_role, unreadable
 from iclab.spectra.layouts.splitting import check, check_axes, check_norm, check_widths, head_dim_of, split
-from iclab.spectra.names import quoted
-from iclab.spectra.tensors import Skipped, Tensor
-from iclab.spectra.weights import AttentionWeights, InputNorm, QueryKeyNorm
 
 _POSITIONS = re.compile(r"wpe|pos|token_type")  # embeddings that are not of tokens
 
@@ -261,3 +263,30 @@ def _tied(
     if layout.geometry.tied and not aliases and bool(embeddings) != bool(unembeddings):
         aliases.append((embeddings[0], "the unembedding") if embeddings else (unembeddings[0], "the embedding"))
     return kept, tuple(aliases)
+
+
+def planned(
+    contents: Contents,
+    layout: Layout | None = None,
+    *,
+    base: Mapping[str, Tensor] | None = None,
+    known: Mapping[str, Content] | None = None,
+) -> Plan:
+    """The plan for an opened checkpoint, its adapters applied to the tensors of `base` or read alone.
+
+    Without a layout the family is what the checkpoint's own config says; `known` contents tell tied embeddings
+    that are stored twice. Raises ValueError where it says none.
+    """
+    require(
+        layout is not None or "model_type" in contents.config,
+        "the family of the model must be known; there is no config.json with a model_type. Give the config of the "
+        "model (of the base model for an adapter) or a mapping of its tensors.",
+    )
+    read = layout or from_config(contents.config)
+    applied = adapted(contents.tensors, contents.adapter, read, base=base)
+    made = plan(applied.tensors, read, known=known)
+    return replace(
+        made,
+        skipped=(*contents.skipped, *made.skipped),
+        notes=(*contents.notes, *applied.notes, *made.notes),
+    )

@@ -13,8 +13,8 @@ import scipy.linalg
 from jaxtyping import Float
 
 from iclab.numerics import positive, require, whole_number
-from iclab.spectra import ranks
-from iclab.spectra.factors import Array
+from iclab.spectra.measures import ranks
+from iclab.spectra.measures.factors import Array
 
 Shape = tuple[int, int] | tuple[int, int, int]
 Measure = str | Callable[[Float[Array, "value"]], float]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from iclab.files import written_whole
 from iclab.numerics import require, whole_number
 from iclab.spectra import checkpoints
-from iclab.spectra.dynamics import Row
 from iclab.spectra.layouts import Layout, from_config, from_mapping, planned
-from iclab.spectra.readings import Remembered
-from iclab.spectra.snapshots import failure, snapshot, table, wanted
+from iclab.spectra.observation.dynamics import Row
+from iclab.spectra.observation.measurements import Remembered
+from iclab.spectra.observation.states import failure, snapshot, table, wanted
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback

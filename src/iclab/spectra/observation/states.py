@@ -8,11 +8,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from iclab.spectra.dynamics import Row
-from iclab.spectra.factors import slices
+from iclab.spectra.checkpoints.names import csv_cell
 from iclab.spectra.layouts import Plan
-from iclab.spectra.names import csv_cell
-from iclab.spectra.readings import RANKS, Key, Reading, Remembered, Wanted, of_heads, of_matrix, ranked
+from iclab.spectra.measures.factors import slices
+from iclab.spectra.observation.dynamics import Row
+from iclab.spectra.observation.measurements import (
+    RANKS,
+    Key,
+    Reading,
+    Remembered,
+    Wanted,
+    of_heads,
+    of_matrix,
+    ranked,
+)
 
 OVERLAP = "overlap_with_previous"
 LARGEST = 2**22  # numbers of a matrix outside attention that is decomposed

@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.spectra.changes import Change
-from iclab.spectra.factors import Array
-from iclab.spectra.integrity import Integrity
-from iclab.spectra.tensors import Skipped
+from iclab.spectra.checkpoints.tensors import Skipped
+from iclab.spectra.measures.changes import Change
+from iclab.spectra.measures.factors import Array
+from iclab.spectra.observation.integrity import Integrity
 
 Status = Literal["ok", "degenerate", "nonfinite", "skipped"]
 

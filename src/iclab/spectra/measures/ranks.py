@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import positive, require, share, whole_number
-from iclab.spectra.factors import Array, Matrix, Product, float64, numbers
-from iclab.spectra.spectrum import Spectrum, spectrum
+from iclab.spectra.measures.factors import Array, Matrix, Product, float64, numbers
+from iclab.spectra.measures.spectrum import Spectrum, spectrum
 
 Ranked = Matrix | Spectrum | Shaped[Array, "value"]
 _EPS = float(np.finfo(float).eps)

@@ -15,10 +15,10 @@ import scipy.linalg
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import increasing_grid, require, whole_number
-from iclab.spectra.eigen import leading_vectors
-from iclab.spectra.factors import Array, Matrix, Product, float64, gram, matrix, numbers, triangle
-from iclab.spectra.ranks import gap
-from iclab.spectra.rounding import numerical_rank, reaches_rank
+from iclab.spectra.measures.eigen import leading_vectors
+from iclab.spectra.measures.factors import Array, Matrix, Product, float64, gram, matrix, numbers, triangle
+from iclab.spectra.measures.ranks import gap
+from iclab.spectra.measures.rounding import numerical_rank, reaches_rank
 
 Side = Literal["left", "right"]
 _STEEP = 1e-3  # singular vectors by way of a Gram keep eps/1e-6 of their orthogonality down to this value

@@ -7,13 +7,13 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from iclab.spectra import null
-from iclab.spectra.balance import Imbalance, balance, imbalance
-from iclab.spectra.factors import Array
-from iclab.spectra.heads import group_size
-from iclab.spectra.readings import Key, Reading, Remembered, failed
-from iclab.spectra.wanted import BALANCE, Wanted
-from iclab.spectra.weights import AttentionWeights, QueryKeyNorm, Rotary
+from iclab.spectra.circuits.balance import Imbalance, balance, imbalance
+from iclab.spectra.circuits.grouping import group_size
+from iclab.spectra.circuits.weights import AttentionWeights, QueryKeyNorm, Rotary
+from iclab.spectra.measures import null
+from iclab.spectra.measures.factors import Array
+from iclab.spectra.observation.measurements import Key, Reading, Remembered, failed
+from iclab.spectra.observation.selection import BALANCE, Wanted
 
 ROLES = ("QK balance", "OV balance")
 _DRAWS, _STREAM = 32, 20250417

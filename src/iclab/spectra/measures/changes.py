@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab.numerics import increasing_grid, require
-from iclab.spectra.factors import Array
+from iclab.spectra.measures.factors import Array
 
 SIDE = 3  # checkpoints at least on either side of a change
 LEAST = 2 * SIDE + 2  # checkpoints at least

@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import require
-from iclab.spectra.factors import Array, float64
-from iclab.spectra.heads import group_size, pairs_and_rest
-from iclab.spectra.weights import AttentionWeights
+from iclab.spectra.circuits.grouping import group_size, pairs_and_rest
+from iclab.spectra.circuits.weights import AttentionWeights
+from iclab.spectra.measures.factors import Array, float64
 
 
 @dataclass(frozen=True)

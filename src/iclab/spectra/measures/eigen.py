@@ -4,7 +4,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from iclab.spectra.factors import Array
+from iclab.spectra.measures.factors import Array
 
 _SMALL = 96  # rows up to which all vectors cost no more than a few
 _SHARE = 4  # and from which share of the vectors on

@@ -4,9 +4,9 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from numpy.typing import DTypeLike
 
-from iclab.spectra.factors import Array, Matrix, Product, float64, gram, matrix, numbers, precision
-from iclab.spectra.ranks import Ranked, relative, singular_values
-from iclab.spectra.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum
+from iclab.spectra.measures.factors import Array, Matrix, Product, float64, gram, matrix, numbers, precision
+from iclab.spectra.measures.ranks import Ranked, relative, singular_values
+from iclab.spectra.measures.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum
 
 _EPS = float(np.finfo(float).eps)
 _SEEN = 4 * np.sqrt(_EPS)  # relative size from which on values of a Gram are no noise

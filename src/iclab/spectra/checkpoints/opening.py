@@ -1,0 +1,122 @@
+"""Series of checkpoints, opened: folders and files that trainers wrote, or a list in memory."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from iclab.numerics import require, whole_number
+from iclab.spectra.checkpoints import folders, npz_file, safetensors_file, state_dicts
+from iclab.spectra.checkpoints.names import quoted, relative
+from iclab.spectra.checkpoints.paths import json_file, regular_file
+from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series
+from iclab.spectra.checkpoints.tensors import Tensor
+from iclab.spectra.checkpoints.zips import MEMORY
+
+
+def read(path: str | Path, *, every: int = 1, allow_partial: bool = False, memory_limit: int = MEMORY) -> Series:
+    """The checkpoints of a folder, or of one file, in order of their steps; nothing but names is read yet.
+
+    `every` keeps one in so many, and always the last. With `allow_partial` a checkpoint that lacks shards is
+    read as far as it goes. `memory_limit` bounds what a file that cannot be mapped may take.
+    Raises ValueError naming what is wrong where a path cannot be read, and what could be.
+    """
+    root = Path(path)
+    whole_number("every", every)
+    found, skipped = folders.series(root, allow_partial=allow_partial)
+    kept = [entry for index, entry in enumerate(found) if index % every == 0 or index == len(found) - 1]
+    checkpoints = tuple(_checkpoint(entry, root, memory_limit) for entry in kept)
+    return Series(checkpoints, tuple(skipped), root)
+
+
+def of_states(
+    states: Sequence[Mapping[str, Any]],
+    steps: Sequence[int] | None = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+) -> Series:
+    """The series of state dicts in memory, of NumPy arrays or PyTorch tensors, by their steps.
+
+    `config` is what config.json would say of the model.
+    Raises ValueError unless there is one step for each.
+    """
+    numbers = list(range(len(states)) if steps is None else steps)
+    require(len(states) > 0, "states must not be empty. Give one dictionary of arrays for each checkpoint.")
+    require(
+        len(numbers) == len(states),
+        f"steps must have one entry for each state; got {len(numbers)} steps and {len(states)} states.",
+    )
+    for step in numbers:
+        whole_number("steps", step, least=0)
+    return Series(
+        tuple(
+            Checkpoint(step, f"step{step}", partial(_of_state, dict(state), dict(config or {})))
+            for step, state in zip(numbers, states, strict=True)
+        )
+    )
+
+
+def _of_state(state: dict[str, Any], config: dict[str, Any]) -> Contents:
+    tensors, skipped = state_dicts.split(state)
+    return Contents(tensors, skipped, config)
+
+
+def _checkpoint(found: folders.Found, root: Path, memory_limit: int) -> Checkpoint:
+    opened = partial(_contents, found, root, memory_limit)
+    noted = _noted_step(found, root)
+    step = next((known for known in (found.step, noted) if known is not None), None)
+    if step is None:  # a lone checkpoint; torch files may say their step within
+        inside = found.files[0].suffix.lower() in (".pt", ".pth", ".ckpt")
+        step = (opened().noted or 0) if inside else 0
+    return Checkpoint(step, relative(found.path, root), opened, found.files, found.missing, noted)
+
+
+def _noted_step(found: folders.Found, root: Path) -> int | None:
+    """The step that a trainer noted beside the files of a folder."""
+    state = found.files[0].parent / "trainer_state.json"
+    step = json_file(state, root).get("global_step") if state.is_file() and found.path.is_dir() else None
+    return step if type(step) is int and step >= 0 else None
+
+
+def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
+    """What all files of one checkpoint hold. Raises ValueError when two of them hold one name."""
+    tensors: dict[str, Tensor] = {}
+    notes = [f"shard {quoted(shard)} is missing: its tensors are not analysed" for shard in found.missing]
+    parts = []
+    for file in found.files:
+        regular_file(file, root)  # again: it may have been changed since the folder was listed
+        part = _part(file, memory_limit)
+        twice = next((name for name in part.tensors if name in tensors), None)
+        require(
+            twice is None,
+            f"shards must share no tensor; {quoted(twice or '')} is in two of {relative(found.path, root)}.",
+        )
+        tensors |= part.tensors
+        parts.append(part)
+    stated = {key: value for part in parts for key, value in part.config.items()}
+    return Contents(
+        tensors,
+        tuple(entry for part in parts for entry in part.skipped),
+        stated | _beside("config.json", found, root),
+        _beside("adapter_config.json", found, root) or None,
+        (*notes, *(note for part in parts for note in part.notes)),
+        parts[0].noted,
+    )
+
+
+def _beside(name: str, found: folders.Found, root: Path) -> dict[str, Any]:
+    """A JSON file beside the weights, or else in the folder of the series; empty where there is none."""
+    places = (found.files[0].parent / name, root / name)
+    here = next((place for place in places if place.is_symlink() or place.exists()), None)
+    return {} if here is None else json_file(here, root)
+
+
+def _part(path: Path, memory_limit: int) -> Contents:
+    """What one file holds."""
+    if path.suffix.lower() == ".safetensors":
+        return Contents(*safetensors_file.tensors(path))
+    if path.suffix.lower() == ".npz":
+        return Contents(*npz_file.tensors(path, memory_limit=memory_limit))
+    from iclab.spectra.checkpoints import torch_file
+
+    return torch_file.contents(path, memory_limit=memory_limit)
