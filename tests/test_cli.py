@@ -152,7 +152,7 @@ def test_unsorted_eigenvalues_are_sorted_and_said(tmp_path: Path, capsys: pytest
 def test_an_interrupt_says_so_and_leaves_nothing_half_written(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from iclab.studies import abrupt_drop
+    from iclab.studies.dynamics import abrupt_drop
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclab.attention import random_merged, random_separate
-from iclab.conventions import (
+from iclab.simulation.linear.contexts import Contexts, assemble
+from iclab.simulation.linear.descent import on_tokens
+from iclab.studies.dynamics.published import (
     Units,
     context_length,
     eigenvalues,
@@ -18,8 +20,6 @@ from iclab.conventions import (
     small_separate_start,
     token_units,
 )
-from iclab.simulation.linear.contexts import Contexts, assemble
-from iclab.simulation.linear.descent import on_tokens
 
 MERGED, SEPARATE = merged_units(0.001, context_length(32)), separate_units(0.02, context_length(32))
 EPOCHS = 12

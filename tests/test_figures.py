@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from iclab import figures
 from iclab.studies import STUDIES
-from iclab.studies.pretraining import Span
+from iclab.studies.pretraining.sizes import Span
 
 
 def named(low: float, high: float, base: int = 10) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.studies import alignment, conservation, finite_context, mode_staging, phase_portrait, sgd_noise
+from iclab.studies.modes import alignment, conservation, finite_context, mode_staging, phase_portrait, sgd_noise
 
 
 def test_the_gap_of_the_leading_order_is_known_and_falls_with_the_context() -> None:

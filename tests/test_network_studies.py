@@ -15,7 +15,9 @@ from iclab.simulation.sequences import PeriodicSequences
 from iclab.simulation.sequences.batches import Batch
 from iclab.spectra import checkpoints
 from iclab.spectra.observation.observing import observe
-from iclab.studies import STUDIES, grokking, icl_emergence, network_spectra
+from iclab.studies import STUDIES
+from iclab.studies.networks import grokking, icl_emergence
+from iclab.studies.networks import spectra as network_spectra
 
 SMALL = networks.Transformer(length=8, outputs=6, vocabulary=6, layers=2, width=12, heads=2, positions="shortformer")
 TINY = {

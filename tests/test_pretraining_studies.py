@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from iclab import Ratios
 from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.studies import STUDIES
-from iclab.studies.pretraining import Span, law_of
-from iclab.studies.pretraining_runs import Draws
+from iclab.studies.pretraining.runs import Draws
+from iclab.studies.pretraining.sizes import Span, law_of
 from iclab.theory.generalization import errors
 
 DRAWN = ("double-descent", "context-length", "task-diversity", "ridge", "structured", "finite-size", "forecast")

@@ -17,8 +17,9 @@ from iclab.simulation.networks import apply, initial
 from iclab.simulation.networks.linear import LinearAttention
 from iclab.simulation.networks.regression_runs import FirstSequences
 from iclab.simulation.sequences import RegressionContexts
-from iclab.studies import STUDIES, transformer_double_descent
-from iclab.studies.transformer_double_descent import Pretrained
+from iclab.studies import STUDIES
+from iclab.studies.networks import transformer_double_descent
+from iclab.studies.networks.transformer_double_descent import Pretrained
 
 NAMES = ("transformer-double-descent", "transformer-task-diversity", "regression-training")
 TINY = {

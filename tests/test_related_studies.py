@@ -10,7 +10,8 @@ from iclab.claims import Bounded
 from iclab.simulation.keys import key_of
 from iclab.simulation.related import low_rank, patterns, token_networks
 from iclab.simulation.related.softmax_windows import Shape, drawn_errors
-from iclab.studies import STUDIES, pattern_selection, rank_robustness, separate_tokens, softmax_window
+from iclab.studies import STUDIES
+from iclab.studies.related import pattern_selection, rank_robustness, separate_tokens, softmax_window
 from iclab.theory import softmax as window
 
 

@@ -10,10 +10,10 @@ from iclab import Regression
 from iclab.attention import random_separate
 from iclab.simulation.linear.stationary import Found
 from iclab.studies import STUDIES
-from iclab.studies.fixed_points import different
-from iclab.studies.principal_components import resting
-from iclab.studies.rank_staircase import with_idle_pairs
-from iclab.studies.training import half_drop
+from iclab.studies.dynamics.fixed_points import different
+from iclab.studies.dynamics.principal_components import resting
+from iclab.studies.dynamics.rank_staircase import with_idle_pairs
+from iclab.studies.dynamics.training import half_drop
 
 
 @pytest.mark.parametrize(

@@ -1,67 +1,63 @@
-"""All studies by name, each in its own module; third parties add theirs through the entry points `iclab.studies`."""
+"""Studies: each puts one question to theory and simulation. `STUDIES` has them by name, and each is an attribute."""
 
-import importlib
-from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
-from iclab.study import Study
+from iclab.lazy import door
+from iclab.studies.registry import GROUPS, HOMES, STUDIES
 
-_OURS = (
-    "abrupt_drop",
-    "staircase",
-    "white_drop",
-    "rank_staircase",
-    "initial_scale",
-    "context_lengths",
-    "drop_times",
-    "principal_components",
-    "in_weight",
-    "softmax_dynamics",
-    "fixed_points",
-    "mode_staging",
-    "finite_context",
-    "sgd_noise",
-    "conservation",
-    "phase_portrait",
-    "alignment",
-    "double_descent",
-    "context_length",
-    "non_monotone_context",
-    "task_diversity",
-    "ridge",
-    "structured",
-    "finite_size",
-    "forecast",
-    "rank_robustness",
-    "softmax_window",
-    "low_rank_tasks",
-    "separate_tokens",
-    "pattern_selection",
-    "icl_emergence",
-    "grokking",
-    "transformer_double_descent",
-    "transformer_task_diversity",
-    "regression_training",
-)
+if TYPE_CHECKING:
+    from iclab.studies import dynamics as dynamics
+    from iclab.studies import modes as modes
+    from iclab.studies import networks as networks
+    from iclab.studies import pretraining as pretraining
+    from iclab.studies import related as related
+    from iclab.studies.dynamics.abrupt_drop import STUDY as abrupt_drop
+    from iclab.studies.dynamics.context_lengths import STUDY as context_lengths
+    from iclab.studies.dynamics.drop_times import STUDY as drop_times
+    from iclab.studies.dynamics.fixed_points import STUDY as fixed_points
+    from iclab.studies.dynamics.in_weight import STUDY as in_weight
+    from iclab.studies.dynamics.initial_scale import STUDY as initial_scale
+    from iclab.studies.dynamics.principal_components import STUDY as principal_components
+    from iclab.studies.dynamics.rank_staircase import STUDY as rank_staircase
+    from iclab.studies.dynamics.softmax_dynamics import STUDY as softmax_dynamics
+    from iclab.studies.dynamics.staircase import STUDY as staircase
+    from iclab.studies.dynamics.white_drop import STUDY as white_drop
+    from iclab.studies.modes.alignment import STUDY as alignment
+    from iclab.studies.modes.conservation import STUDY as conservation
+    from iclab.studies.modes.finite_context import STUDY as finite_context
+    from iclab.studies.modes.mode_staging import STUDY as mode_staging
+    from iclab.studies.modes.phase_portrait import STUDY as phase_portrait
+    from iclab.studies.modes.sgd_noise import STUDY as sgd_noise
+    from iclab.studies.networks.grokking import STUDY as grokking
+    from iclab.studies.networks.icl_emergence import STUDY as icl_emergence
+    from iclab.studies.networks.regression_training import STUDY as regression_training
+    from iclab.studies.networks.transformer_double_descent import STUDY as transformer_double_descent
+    from iclab.studies.networks.transformer_task_diversity import STUDY as transformer_task_diversity
+    from iclab.studies.pretraining.context_length import STUDY as context_length
+    from iclab.studies.pretraining.double_descent import STUDY as double_descent
+    from iclab.studies.pretraining.finite_size import STUDY as finite_size
+    from iclab.studies.pretraining.forecast import STUDY as forecast
+    from iclab.studies.pretraining.non_monotone_context import STUDY as non_monotone_context
+    from iclab.studies.pretraining.ridge import STUDY as ridge
+    from iclab.studies.pretraining.structured import STUDY as structured
+    from iclab.studies.pretraining.task_diversity import STUDY as task_diversity
+    from iclab.studies.related.low_rank_tasks import STUDY as low_rank_tasks
+    from iclab.studies.related.pattern_selection import STUDY as pattern_selection
+    from iclab.studies.related.rank_robustness import STUDY as rank_robustness
+    from iclab.studies.related.separate_tokens import STUDY as separate_tokens
+    from iclab.studies.related.softmax_window import STUDY as softmax_window
 
+__all__ = [
+    "STUDIES", "abrupt_drop", "alignment", "conservation", "context_length", "context_lengths", "double_descent",
+    "drop_times", "dynamics", "finite_context", "finite_size", "fixed_points", "forecast", "grokking",
+    "icl_emergence", "in_weight", "initial_scale", "low_rank_tasks", "mode_staging", "modes", "networks",
+    "non_monotone_context", "pattern_selection", "phase_portrait", "pretraining", "principal_components",
+    "rank_robustness", "rank_staircase", "regression_training", "related", "ridge", "separate_tokens",
+    "sgd_noise", "softmax_dynamics", "softmax_window", "staircase", "structured", "task_diversity",
+    "transformer_double_descent", "transformer_task_diversity", "white_drop",
+]  # fmt: skip
 
-class _Studies(Mapping[str, Study]):
-    """Studies that load when they are first asked for."""
-
-    def __getitem__(self, name: str) -> Study:
-        module = name.replace("-", "_")
-        if module in _OURS:
-            return importlib.import_module(f"{__name__}.{module}").STUDY
-        for point in entry_points(group="iclab.studies", name=name):
-            return point.load()
-        raise KeyError(f"no study is called {name!r}; the studies are {', '.join(self)}")
-
-    def __iter__(self) -> Iterator[str]:
-        yield from (module.replace("_", "-") for module in _OURS)
-        yield from (point.name for point in entry_points(group="iclab.studies"))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-STUDIES: Mapping[str, Study] = _Studies()
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = door(
+        __name__, ["STUDIES", *GROUPS, *HOMES], {name: f"{home}:STUDY" for name, home in HOMES.items()}
+    )

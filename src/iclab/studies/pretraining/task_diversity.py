@@ -29,8 +29,8 @@ from iclab.outcomes.errors import (
     TaskThreshold,
 )
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining import TASKS, Span, bounds, column, law_of, pool_of, table
-from iclab.studies.pretraining_runs import Draws, Grid, Run
+from iclab.studies.pretraining.runs import Draws, Grid, Run
+from iclab.studies.pretraining.sizes import TASKS, Span, bounds, column, law_of, pool_of, table
 from iclab.study import Study
 
 if TYPE_CHECKING:

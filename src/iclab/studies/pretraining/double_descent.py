@@ -21,8 +21,8 @@ from iclab.numerics import checked, whole_number, whole_numbers
 from iclab.outcomes import Errors, Levels, Table
 from iclab.outcomes.errors import ErrorsByDimensionAndSequences, ErrorsByLengthAndSequences, ErrorsBySequences
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
-from iclab.studies.pretraining_runs import Draws, Grid, Run
+from iclab.studies.pretraining.runs import Draws, Grid, Run
+from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from iclab import figures
 from iclab.claims import Bounded
 from iclab.numerics import divides, positive, require, whole_number
 from iclab.outcomes import quantity
-from iclab.studies.network_spectra import (
+from iclab.studies.networks.spectra import (
     LEADING,
     Kind,
     SpectralCurves,

@@ -20,7 +20,7 @@ from iclab.claims import Limit
 from iclab.numerics import require
 from iclab.outcomes import Measured, losses
 from iclab.problem import Regression, checked_mixture
-from iclab.studies.training import TrainingCase, marks
+from iclab.studies.dynamics.training import TrainingCase, marks
 from iclab.study import Study
 
 if TYPE_CHECKING:

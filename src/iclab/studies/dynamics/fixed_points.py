@@ -21,7 +21,7 @@ from iclab.claims import Limit, Within
 from iclab.numerics import positive, whole_number, whole_numbers
 from iclab.outcomes import Measured, SearchEnds, losses
 from iclab.problem import Regression
-from iclab.studies.training import first_seed
+from iclab.studies.dynamics.training import first_seed
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from iclab.numerics import checked
 from iclab.outcomes import Levels, Table
 from iclab.outcomes.errors import BestRidges, ErrorsByRidgeAndSequences, ErrorsBySequences
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining import SEQUENCES, Span, around, bounds, column, error_axes
-from iclab.studies.pretraining_runs import Draws, Grid, Run
+from iclab.studies.pretraining.runs import Draws, Grid, Run
+from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -21,7 +21,16 @@ from iclab import theory as theories
 from iclab.claims import Bounded, Within
 from iclab.numerics import increasing_grid, positive, require, whole_number
 from iclab.problem import checked_lengths
-from iclab.studies.windows import ByLength, ByRatio, Curves, Kinked, Laws, Rivals, TrainedByLength, TrainedByRatio
+from iclab.studies.related.windows import (
+    ByLength,
+    ByRatio,
+    Curves,
+    Kinked,
+    Laws,
+    Rivals,
+    TrainedByLength,
+    TrainedByRatio,
+)
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from iclab.claims import Verdict
 from iclab.numerics import checked, whole_number
 from iclab.outcomes import Table
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining import SEQUENCES
-from iclab.studies.pretraining_runs import ERRORS, room_of
+from iclab.studies.pretraining.runs import ERRORS, room_of
+from iclab.studies.pretraining.sizes import SEQUENCES
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import require
 from iclab.outcomes import Levels, Measured, losses
 from iclab.problem import Regression
-from iclab.studies.training import FINER, TrainingCase, drawn_statistics, log_marks, on_drawn, on_population
+from iclab.studies.dynamics.training import FINER, TrainingCase, drawn_statistics, log_marks, on_drawn, on_population
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -19,7 +19,15 @@ from iclab.claims import ExactInRate, Limit, LimitInSequences
 from iclab.numerics import require
 from iclab.outcomes import Levels, LossCurve, Measured, half_drops
 from iclab.problem import Regression
-from iclab.studies.training import TrainingCase, by_rate, by_sequences, half_drop, loss_panel, marks, on_sequences
+from iclab.studies.dynamics.training import (
+    TrainingCase,
+    by_rate,
+    by_sequences,
+    half_drop,
+    loss_panel,
+    marks,
+    on_sequences,
+)
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences
-from iclab.conventions import separate_units
 from iclab.outcomes import HeadCurves, Levels, Measured, Trajectory, ValueCurves
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
-from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
+from iclab.studies.dynamics.published import separate_units
+from iclab.studies.dynamics.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
 from iclab.study import Study
 
 if TYPE_CHECKING:

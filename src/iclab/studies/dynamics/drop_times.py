@@ -21,7 +21,7 @@ from iclab.claims import Limit, Within
 from iclab.outcomes import Levels, LossCurve, Measured, half_drops
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
-from iclab.studies.training import TrainingCase, drawn_statistics, first_seed, on_drawn, on_population
+from iclab.studies.dynamics.training import TrainingCase, drawn_statistics, first_seed, on_drawn, on_population
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from iclab.numerics import require
 from iclab.outcomes import Levels, Table
 from iclab.outcomes.errors import BestLengths, ErrorsByTasksAndLength, ErrorsByTestLength
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining import LENGTH, Span, bounds, column, error_axes
-from iclab.studies.pretraining_runs import Draws, Grid, Run
+from iclab.studies.pretraining.runs import Draws, Grid, Run
+from iclab.studies.pretraining.sizes import LENGTH, Span, bounds, column, error_axes
 from iclab.study import Study
 
 if TYPE_CHECKING:

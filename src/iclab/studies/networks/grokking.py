@@ -36,7 +36,7 @@ from iclab import figures
 from iclab.claims import Bounded
 from iclab.numerics import divides, one_of, positive, require, share, whole_number
 from iclab.outcomes import quantity
-from iclab.studies.network_spectra import (
+from iclab.studies.networks.spectra import (
     FADED,
     LEADING,
     Kind,

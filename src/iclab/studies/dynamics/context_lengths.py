@@ -22,7 +22,7 @@ from iclab.claims import ExactInRate, LimitInSequences, WithinErrors
 from iclab.numerics import require, whole_number
 from iclab.outcomes import Levels, LossCurve, Measured, losses
 from iclab.problem import Regression, checked_lengths
-from iclab.studies.training import (
+from iclab.studies.dynamics.training import (
     TrainingCase,
     by_rate,
     by_sequences,

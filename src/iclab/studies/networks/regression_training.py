@@ -27,7 +27,7 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Bounded, WhereKnown
 from iclab.numerics import divides, increasing_grid, one_of, positive, require, whole_number, whole_numbers
-from iclab.studies.regression_networks import Bayes, Drawn, Exact, Known, Linear, Network, Ridge
+from iclab.studies.networks.regression import Bayes, Drawn, Exact, Known, Linear, Network, Ridge
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.numerics import checked, whole_number
 from iclab.outcomes import Errors, Table
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining import law_of
-from iclab.studies.pretraining_runs import Draws, Grid, Run
+from iclab.studies.pretraining.runs import Draws, Grid, Run
+from iclab.studies.pretraining.sizes import law_of
 from iclab.study import Study
 
 if TYPE_CHECKING:

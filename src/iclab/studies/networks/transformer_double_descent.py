@@ -38,7 +38,7 @@ from iclab.numerics import (
 from iclab.outcomes import Levels, quantity
 from iclab.outcomes.errors import ErrorsBySequences
 from iclab.problem import Ratios
-from iclab.studies.pretraining import SEQUENCES, around, bounds, error_axes
+from iclab.studies.pretraining.sizes import SEQUENCES, around, bounds, error_axes
 from iclab.study import Study
 
 if TYPE_CHECKING:

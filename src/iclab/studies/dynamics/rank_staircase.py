@@ -20,7 +20,7 @@ from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import require, whole_numbers
 from iclab.outcomes import Measured, losses
 from iclab.problem import Regression
-from iclab.studies.training import TrainingCase, by_rate, drawn_statistics, marks, on_drawn
+from iclab.studies.dynamics.training import TrainingCase, by_rate, drawn_statistics, marks, on_drawn
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from iclab.numerics import positive, whole_number
 from iclab.outcomes import Levels, Measured, Trajectory, answers
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
-from iclab.studies.training import TrainingCase, by_sequences, first_seed, log_marks, on_sequences
+from iclab.studies.dynamics.training import TrainingCase, by_sequences, first_seed, log_marks, on_sequences
 from iclab.study import Study
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from iclab import figures
 from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
 from iclab.claims import ExactInRate, LimitInSequences
-from iclab.conventions import merged_units
 from iclab.outcomes import Levels, LossCurve, Measured
 from iclab.problem import Regression
-from iclab.studies.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
+from iclab.studies.dynamics.published import merged_units
+from iclab.studies.dynamics.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
 from iclab.study import Study
 
 if TYPE_CHECKING:

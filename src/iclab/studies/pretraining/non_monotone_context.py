@@ -18,7 +18,7 @@ from iclab import theory as theories
 from iclab.claims import Within
 from iclab.outcomes.errors import BestLengthMap, CriticalTasks
 from iclab.problem import Ratios
-from iclab.studies.pretraining import TASKS, Span, column
+from iclab.studies.pretraining.sizes import TASKS, Span, column
 from iclab.study import Study
 
 if TYPE_CHECKING:
