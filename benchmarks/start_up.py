@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-HELP = "import sys; from iclab.cli import main; sys.argv = ['iclab', '--help']; main()"
+HELP = "import sys; from iclab.commands.main import main; sys.argv = ['iclab', '--help']; main()"
 HEAVY = ("scipy", "xarray", "matplotlib", "jax")
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from iclab.claims import Verdict
-from iclab.cli import main
+from iclab.commands.main import main
+from iclab.commands.terminal import print_verdicts
 from iclab.store import digest, read
 from iclab.studies import STUDIES
-from iclab.terminal import print_verdicts
 
 SMALL = ["--heads", "2", "--steps", "60", "--rate", "0.5", "--sequences", "50", "100", "200", "--initial", "0.01"]
 
@@ -171,7 +171,7 @@ def fresh(code: str) -> str:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     heavy = "{'scipy', 'xarray', 'matplotlib', 'jax', 'pandas', 'h5py'} & set(sys.modules)"
     assert fresh(f"import sys, iclab; print(sorted({heavy}))") == "[]\n"
-    assert fresh(f"import sys, iclab.cli; print(sorted({heavy}))") == "[]\n"
+    assert fresh(f"import sys, iclab.commands.main; print(sorted({heavy}))") == "[]\n"
 
 
 def test_everything_but_simulation_works_without_jax(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ for module in pkgutil.walk_packages(iclab.__path__, "iclab."):
     if not module.name.startswith("iclab.simulation"):
         importlib.import_module(module.name)
 print(iclab.studies.STUDIES["abrupt-drop"].run(seeds=0)["theory/levels"].loss.size)
-from iclab.cli import main
+from iclab.commands.main import main
 print(main(["run", "abrupt-drop", "--seeds", "1", "--out", sys.argv[1]]))
 print(main("plan forecast --dimension 4 --context-length 8 --sequences 40 --runs 32".split()))
 """

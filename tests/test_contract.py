@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import iclab.theory
-from iclab.contract import check_study
 from iclab.studies import STUDIES
 from iclab.study import Study
+from iclab.testing import check_study
 
 ROOT = Path(__file__).parents[1]
 KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "references.bib").read_text(), flags=re.MULTILINE))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from iclab.cli import main
+from iclab.commands.main import main
 from iclab.spectra.measures import null
 from tests.test_observe import CONFIG, states
 from tests.test_untrusted import NASTY
@@ -288,7 +288,7 @@ def test_hostile_names_do_no_harm_in_any_output(name: str, tmp_path: Path, capsy
 
 
 def test_markup_in_a_name_is_shown_as_it_is(capsys: pytest.CaptureFixture) -> None:
-    from iclab.terminal import print_table
+    from iclab.commands.terminal import print_table
 
     print_table(("name",), [["a[/b]c"], ["[red]x[/red]"], [":smile:"]])
     assert capsys.readouterr().out.split() == ["name", "a[/b]c", "[red]x[/red]", ":smile:"]
@@ -297,7 +297,7 @@ def test_markup_in_a_name_is_shown_as_it_is(capsys: pytest.CaptureFixture) -> No
 def test_a_table_loses_no_letter_where_a_terminal_is_narrow(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    from iclab.terminal import print_table
+    from iclab.commands.terminal import print_table
 
     monkeypatch.setenv("COLUMNS", "20")
     print_table(("name", "measure"), [["layer", "marginal_effective_rank"]])
@@ -316,7 +316,7 @@ class Blocked:
         if name.split(".")[0] in ("torch", "jax", "pyarrow"):
             raise ImportError(f"{{name}} is blocked")
 sys.meta_path.insert(0, Blocked())
-from iclab.cli import main
+from iclab.commands.main import main
 sys.exit(main(["inspect", {str(folder)!r}, "--out", {str(tmp_path / "out")!r}]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -244,7 +244,7 @@ def test_what_does_not_fit_is_left_out_and_named(monkeypatch):
 def test_the_command_writes_the_page_beside_its_tables(tmp_path, capsys):
     from safetensors.numpy import save_file
 
-    from iclab.cli import main
+    from iclab.commands.main import main
 
     rng, series, out = np.random.default_rng(0), tmp_path / "run", tmp_path / "out"
     for step in (1, 2, 3):

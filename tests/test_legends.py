@@ -7,7 +7,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from iclab import figures, legends
+from iclab import figures
+from iclab.figures import legends
 
 HEIGHT = 3.0
 CORNER = np.linspace(0.6, 1, 50)

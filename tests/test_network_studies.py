@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclab.contract import check_study
 from iclab.figures import drawn
 from iclab.simulation import networks
 from iclab.simulation.keys import key_of
@@ -18,6 +17,7 @@ from iclab.spectra.observation.observing import observe
 from iclab.studies import STUDIES
 from iclab.studies.networks import grokking, icl_emergence
 from iclab.studies.networks import spectra as network_spectra
+from iclab.testing import check_study
 
 SMALL = networks.Transformer(length=8, outputs=6, vocabulary=6, layers=2, width=12, heads=2, positions="shortformer")
 TINY = {

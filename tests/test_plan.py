@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iclab import Ratios
-from iclab.cli import main
+from iclab.commands.main import main
 from iclab.planning import required
 from iclab.theory.generalization import errors
 
@@ -193,7 +193,7 @@ def test_what_cannot_be_answered_is_refused_in_one_line(
 def test_a_figure_that_cannot_be_written_is_refused_before_anything_is_asked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("iclab.questions.WhichRidge.answer", lambda self: pytest.fail("asked"))
+    monkeypatch.setattr("iclab.planning.questions.WhichRidge.answer", lambda self: pytest.fail("asked"))
     for name in ("nowhere/plan.pdf", "plan.png", "folder.pdf"):
         (tmp_path / "folder.pdf").mkdir(exist_ok=True)
         assert plan(f"ridge --alpha 10 --kappa 2 --tau 4 --figure {tmp_path / name}") == 2
@@ -227,7 +227,7 @@ def test_an_answer_takes_less_than_a_second() -> None:
 
 def test_asking_loads_neither_jax_nor_xarray() -> None:
     code = (
-        "import sys; from iclab.cli import main\n"
+        "import sys; from iclab.commands.main import main\n"
         "main('plan tasks --error 0.5 --alpha 10 --tau 5'.split())\n"
         "print(sorted({'jax', 'xarray', 'matplotlib', 'pandas'} & set(sys.modules)))"
     )

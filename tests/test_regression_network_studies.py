@@ -10,8 +10,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.claims import Bounded, CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, Verdict, WhereKnown
-from iclab.cli import main
-from iclab.contract import check_study
+from iclab.commands.main import main
 from iclab.simulation.keys import key_of
 from iclab.simulation.networks import apply, initial
 from iclab.simulation.networks.linear import LinearAttention
@@ -20,6 +19,7 @@ from iclab.simulation.sequences import RegressionContexts
 from iclab.studies import STUDIES
 from iclab.studies.networks import transformer_double_descent
 from iclab.studies.networks.transformer_double_descent import Pretrained
+from iclab.testing import check_study
 
 NAMES = ("transformer-double-descent", "transformer-task-diversity", "regression-training")
 TINY = {

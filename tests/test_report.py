@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 from iclab import report
 from iclab.claims import Verdict
-from iclab.cli import main
+from iclab.commands.main import main
 from iclab.store import read
 from iclab.studies import STUDIES
 from tests.test_study import study

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from safetensors import SafetensorError
 
-from iclab.cli import main
+from iclab.commands.main import main
 from iclab.simulation import networks
 from iclab.simulation.keys import key_of
 from iclab.simulation.networks import Perceptron, State, Transformer, records, snapshots

@@ -2,7 +2,7 @@
 
 import sys
 
-from iclab.cli import main
+from iclab.commands.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab import figures, legends
+from iclab import figures
 from iclab import theory as theories
 from iclab.claims import Limit, WithinErrors
+from iclab.figures import legends
 from iclab.numerics import nonnegative, require, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 import tyro
 
 from iclab import __version__
+from iclab.commands.plan import Plan, plan
+from iclab.commands.terminal import fail, note, parsed, print_table, print_verdicts, progress, writable
 from iclab.files import written_whole
 from iclab.inspection.flags import Inspect
 from iclab.numerics import whole_number
-from iclab.plan import Plan, plan
 from iclab.store import Store
 from iclab.studies import STUDIES
 from iclab.study import Study
-from iclab.terminal import fail, note, parsed, print_table, print_verdicts, progress, writable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -134,7 +134,7 @@ def _run(name: str, words: list[str]) -> int:
         note(_time_needed(study, case, len(missing)))
     with progress() as bar:
         if processes > 1:
-            from iclab.workers import fill
+            from iclab.commands.workers import fill
 
             fill(store, {name: (case, store.missing(study, case, seeds))}, processes=processes, bars=bar)
         result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=name))
@@ -174,7 +174,7 @@ def _time_needed(study: Study, case: Any, seeds: int) -> str:
 
 def _report(options: Report) -> int:
     from iclab import report
-    from iclab.workers import fill
+    from iclab.commands.workers import fill
 
     studies = [_study(name) for name in options.only or STUDIES]
     if not (options.all or options.only):
@@ -274,7 +274,7 @@ def _number(value: float) -> float | None:
 
 
 def _inspect(asked: Inspect) -> int:
-    from iclab.inspection.command import inspect
+    from iclab.commands.inspect import inspect
 
     return inspect(asked)
 

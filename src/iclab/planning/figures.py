@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab import figures, planning
+from iclab import figures
+from iclab.planning import inverse
 from iclab.problem import Ratios
 from iclab.theory import generalization
 
@@ -19,11 +20,11 @@ SIZES = {
 }
 
 
-def requirement(figure: "Figure", asked: Any, quantity: str, found: planning.Required) -> None:
+def requirement(figure: "Figure", asked: Any, quantity: str, found: inverse.Required) -> None:
     """The error against the size that was asked for; where it is low enough is shaded."""
     ends = [end for interval in found.intervals for end in interval if 0 < end < np.inf]
     sizes = np.geomspace(min([0.1, *ends]) / 3, max([30.0, *ends]) * 3, 500)
-    curve = planning.error_of(
+    curve = inverse.error_of(
         Ratios(**{**asked.sizes(), quantity: sizes}, noise=asked.noise), asked.ridge, asked.target
     )
     axes = figure.subplots()
@@ -31,15 +32,15 @@ def requirement(figure: "Figure", asked: Any, quantity: str, found: planning.Req
     figures.level_lines(axes, [asked.error])
     for low, high in found.intervals:
         axes.axvspan(max(low, sizes[0]), min(high, sizes[-1]), color=figures.COLORS[5], alpha=0.25, lw=0)
-    ridge = "the best ridge" if asked.ridge == planning.BEST else f"ridge {asked.ridge:g}"
+    ridge = "the best ridge" if asked.ridge == inverse.BEST else f"ridge {asked.ridge:g}"
     _labelled(axes, SIZES[quantity], f"{asked.target} error at {ridge}; shaded: at most {asked.error:g}")
 
 
-def split(figure: "Figure", asked: Any, found: planning.Split) -> None:
+def split(figure: "Figure", asked: Any, found: inverse.Split) -> None:
     """The error against the context length, with all labelled examples spent."""
     lengths = np.unique(np.round(np.geomspace(1, asked.tokens, 300)))
     sizes = {"alpha": lengths / asked.dimension, "tau": np.floor(asked.tokens / lengths) / asked.dimension**2}
-    curve = planning.error_of(Ratios(kappa=found.ratios.kappa, noise=asked.noise, **sizes), asked.ridge, asked.target)
+    curve = inverse.error_of(Ratios(kappa=found.ratios.kappa, noise=asked.noise, **sizes), asked.ridge, asked.target)
     axes = figure.subplots()
     figures.theory_line(axes, lengths, curve)
     axes.plot(found.context_length, found.error, "o", color=figures.COLORS[1])
@@ -72,7 +73,7 @@ def gaps(figure: "Figure", ratios: Ratios, ridge: float, critical_kappa: float) 
     _labelled(axes, SIZES["kappa"], f"gap between new and known tasks, ridge {ridge:.3g}", error="gap  ICL − IDG")
 
 
-def forecast(figure: "Figure", asked: Any, found: planning.Forecast) -> None:
+def forecast(figure: "Figure", asked: Any, found: inverse.Forecast) -> None:
     """The limit against the number of sequences, and what the run will show."""
     tau = np.geomspace(0.1, 10, 300) * max(1.0, float(found.ratios.tau))
     ratios = found.ratios

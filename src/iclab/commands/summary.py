@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from iclab.commands.terminal import print_table
 from iclab.inspection.behavior import Joined
 from iclab.inspection.document import behavior_changes, coincidences
 from iclab.inspection.tables import Runs
 from iclab.spectra.checkpoints.names import terminal
 from iclab.spectra.observation.dynamics import Curve, SpectralDynamics, Track
-from iclab.terminal import print_table
 
 _SHOWN = 20  # lines of a list in the terminal; files have all of it
 _HEADLINES = ("effective_rank", "overlap_with_final", "distance_to_final", "imbalance_since_first")

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from iclab.numerics import whole_number
-from iclab.plan_flags import (
+from iclab.planning.flags import (
     COUNTS,
     Answer,
     ContextFlags,
@@ -61,11 +61,11 @@ class WhichSplit(Question, ErrorFlags, PoolFlags):
 
     def answer(self) -> Answer:
         """The split of least error."""
-        from iclab import plan_figures, planning
+        from iclab.planning import figures, inverse
 
         kappa = self.sizes()["kappa"]
         asked = {"kappa": kappa, "noise": self.noise, "target": self.target}
-        split = planning.best_split(self.tokens, dimension=self.dimension, ridge=self.ridge, **asked)
+        split = inverse.best_split(self.tokens, dimension=self.dimension, ridge=self.ridge, **asked)
         rows = (
             ("context length N", str(split.context_length), f"α = {split.ratios.alpha:.4g}"),
             ("sequences n", str(split.sequences), f"τ = {split.ratios.tau:.4g}"),
@@ -77,7 +77,7 @@ class WhichSplit(Question, ErrorFlags, PoolFlags):
             rows,
             (),
             asdict(split),
-            lambda figure: plan_figures.split(figure, self, split),
+            lambda figure: figures.split(figure, self, split),
         )
 
 
@@ -87,7 +87,7 @@ class WhichRidge(Question, CountFlags, PretrainingFlags, PoolFlags, ContextFlags
 
     def answer(self) -> Answer:
         """The best ridge for each target, with the errors there and without ridge."""
-        from iclab import plan_figures
+        from iclab.planning import figures
         from iclab.problem import Ratios
         from iclab.theory.generalization import TARGETS, best_ridge, errors
 
@@ -101,7 +101,7 @@ class WhichRidge(Question, CountFlags, PretrainingFlags, PoolFlags, ContextFlags
             rows,
             (),
             {"best_ridge": best, "error": least, "error_without_ridge": without},
-            lambda figure: plan_figures.ridges(figure, ratios, best),
+            lambda figure: figures.ridges(figure, ratios, best),
         )
 
 
@@ -111,13 +111,13 @@ class MemorizeOrLearn(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFl
 
     def answer(self) -> Answer:
         """The regime, the gap between new and known tasks, and κ_c."""
-        from iclab import plan_figures, planning
+        from iclab.planning import figures, inverse
         from iclab.problem import Ratios
         from iclab.theory.generalization import best_ridge
 
         ratios = Ratios(**self.sizes(), noise=self.noise)
-        ridge = float(best_ridge(ratios, target=self.target)) if self.ridge == planning.BEST else float(self.ridge)
-        found = planning.regime(ratios, ridge=ridge)
+        ridge = float(best_ridge(ratios, target=self.target)) if self.ridge == inverse.BEST else float(self.ridge)
+        found = inverse.regime(ratios, ridge=ridge)
         rows = (
             ("regime", "memorizes its tasks" if found.memorizing else "learns in context"),
             ("tasks κ", f"{ratios.kappa:.4g}; the border is κ = 1"),
@@ -135,7 +135,7 @@ class MemorizeOrLearn(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFl
             rows,
             (f"{longer}{_unless(ratios)}: without ridge {fate}",),
             asdict(found) | {"ridge": ridge},
-            lambda figure: plan_figures.gaps(figure, ratios, ridge, found.critical_kappa),
+            lambda figure: figures.gaps(figure, ratios, ridge, found.critical_kappa),
         )
 
 
@@ -152,9 +152,9 @@ class WhatWillARunShow(Question):
 
     def answer(self) -> Answer:
         """Errors in the limit, for a pool of this size, with unequal leverage, and the band of drawn runs."""
-        from iclab import plan_figures, planning
+        from iclab.planning import figures, inverse
 
-        found = planning.forecast(
+        found = inverse.forecast(
             self.dimension,
             context_length=self.context_length,
             sequences=self.sequences,
@@ -180,7 +180,7 @@ class WhatWillARunShow(Question):
             tuple(rows),
             (remark,),
             numbers,
-            lambda figure: plan_figures.forecast(figure, self, found),
+            lambda figure: figures.forecast(figure, self, found),
         )
 
     def _band(self) -> "tuple[FittedErrors, FittedErrors]":
@@ -216,10 +216,10 @@ QUESTIONS: Mapping[str, type[Question]] = {
 
 def _required(asked: Any, quantity: str) -> Answer:
     """The answer to a question of how many, as ratios and, where D is known, as counts."""
-    from iclab import plan_figures, planning
+    from iclab.planning import figures, inverse
 
     given = asked.sizes()
-    found = planning.required(
+    found = inverse.required(
         quantity, error=asked.error, noise=asked.noise, ridge=asked.ridge, target=asked.target, **given
     )
     header = (f"{quantity} from", "to")
@@ -238,7 +238,7 @@ def _required(asked: Any, quantity: str) -> Answer:
         tuple(rows),
         (found.advice,),
         numbers,
-        lambda figure: plan_figures.requirement(figure, asked, quantity, found),
+        lambda figure: figures.requirement(figure, asked, quantity, found),
     )
 
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Union
 import numpy as np
 import tyro
 
-from iclab.plan_flags import Answer
-from iclab.questions import QUESTIONS
-from iclab.terminal import parsed, print_table, writable_pdf
+from iclab.commands.terminal import parsed, print_table, writable_pdf
+from iclab.planning.flags import Answer
+from iclab.planning.questions import QUESTIONS
 
 _HOW = ("figure", "json", "debug")  # flags that say how to answer, not what is asked
 _ABOUT = """Ask before a run is made. Errors are those of pretrained linear attention, label noise included; sizes are

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from iclab.commands.summary import print_summary
+from iclab.commands.terminal import fail, note, progress, writable
 from iclab.files import written_whole
 from iclab.inspection import behavior, tables
 from iclab.inspection.document import document
 from iclab.inspection.flags import Inspect
 from iclab.inspection.page import page
-from iclab.inspection.summary import print_summary
 from iclab.numerics import require
 from iclab.spectra import checkpoints, layouts
 from iclab.spectra.checkpoints import Contents
@@ -23,7 +24,6 @@ from iclab.spectra.observation.dynamics import SpectralDynamics
 from iclab.spectra.observation.observing import observed
 from iclab.spectra.observation.selection import LARGEST
 from iclab.spectra.observation.surveying import Survey, survey
-from iclab.terminal import fail, note, progress, writable
 
 
 def inspect(asked: Inspect) -> int:

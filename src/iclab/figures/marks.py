@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from iclab import legends
+from iclab.figures import legends
 
 if TYPE_CHECKING:
     import xarray as xr
