@@ -8,20 +8,21 @@ from iclab.moved import advice
 
 
 def door(
-    package: str, names: Iterable[str], homes: Mapping[str, str] | None = None
+    package: str, names: Iterable[str], homes: Mapping[str, str] | None = None, *, unlisted: Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package that offers these names.
 
     A name with a home is an attribute of that module, or of another name where the home reads "module:name"; any
-    other is a module of the package itself.
+    other is a module of the package itself. Modules that are `unlisted` are there for those who ask by name.
     """
     listed, homes = sorted(names), homes or {}
+    modules = {*listed, *unlisted}
 
     def found(name: str) -> Any:
         if name in homes:
             home, _, there = homes[name].partition(":")
             return getattr(importlib.import_module(home), there or name)
-        if name in listed:
+        if name in modules:
             return importlib.import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}{advice(f'{package}.{name}')}")
 

@@ -195,7 +195,7 @@ def descents(case: Case, *, key: "PRNGKeyArray") -> BalanceByRate:
     data = statistics(contexts.draw(case.problem, case.sequences, key=key), start)
     records = case.steps // RECORDS * np.arange(RECORDS + 1)
     runs = [descent.on_statistics(data, start, rate=case.rate / finer, steps=finer * records) for finer in FINER]
-    balance = [theories.dynamics.conservation.conserved(run.weights)[..., 0] for run in runs]
+    balance = [theories.dynamics.conserved(run.weights)[..., 0] for run in runs]
     return BalanceByRate(case.steps * FINER, runs[0].time, np.stack(balance))
 
 
