@@ -1,7 +1,6 @@
 """Marks that the figures of all studies share, and figures as SVG and PDF. Reads labelled results only."""
 
 import io
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from iclab.figures import legends
+from iclab.figures.view import View
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,15 +39,16 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def drawn(study: "Study", result: "xr.DataTree") -> "Figure":
-    """The figure of a study for one of its results."""
+def drawn(study: "Study", case: Any, result: "xr.DataTree") -> "Figure":
+    """The figure of a study for its result of a case."""
+    view = View(case, result)
 
     def draw(figure: "Figure") -> None:
-        study.figure(result, figure)
-        if "simulation" not in result.children:
+        study.figure(view, figure)
+        if not view.simulation:
             _say_what_is_missing(figure)
 
-    return sketched(draw, size=study.size)
+    return sketched(draw, size=study.preset(case).size)
 
 
 def _say_what_is_missing(figure: "Figure") -> None:
@@ -180,12 +181,6 @@ def seeds(simulated: "xr.Dataset") -> str:
     """How many seeds a simulation has, in words."""
     count = simulated.sizes["seed"]
     return f"{count} seed{'' if count == 1 else 's'}"
-
-
-def eigenvalues(result: "xr.DataTree") -> list[float]:
-    """Eigenvalues of the inputs in the case of a result, which name its modes."""
-    case = json.loads(result.attrs["case"])
-    return case["eigenvalues"] if "eigenvalues" in case else case["problem"]["eigenvalues"]
 
 
 def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:

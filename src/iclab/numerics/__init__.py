@@ -24,13 +24,32 @@ from iclab.numerics.checks import (
     whole_number,
     whole_numbers,
 )
+from iclab.numerics.constraints import (
+    Checked,
+    Constraint,
+    Count,
+    Counts,
+    Fraction,
+    Kind,
+    Nonnegative,
+    OneOf,
+    Positive,
+    Positives,
+    Real,
+    Reals,
+    Share,
+    Whole,
+    Wholes,
+    constraints,
+)
 from iclab.numerics.crossings import intervals, with_turns
 from iclab.numerics.minima import golden_section, least
 from iclab.numerics.roots import increasing_root
 
 __all__ = [
-    "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every", "floats",
-    "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude",
-    "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share", "whole_number",
-    "whole_numbers", "with_turns",
+    "LEAST", "MOST", "Checked", "Constraint", "Count", "Counts", "Fraction", "Kind", "Nonnegative", "OneOf",
+    "Positive", "Positives", "Real", "Reals", "Share", "Values", "Whole", "Wholes", "checked", "checked_covariance",
+    "checked_number", "constraints", "divides", "every", "floats", "golden_section", "increasing_grid",
+    "increasing_root", "instance", "intervals", "least", "magnitude", "magnitude_number", "nonnegative", "numbers",
+    "one_of", "pair", "positive", "require", "share", "whole_number", "whole_numbers", "with_turns",
 ]  # fmt: skip

@@ -1,15 +1,14 @@
 """What witnesses return: frozen arrays whose fields know their symbol, their axes and their unit."""
 
-from iclab.outcomes.labels import (
-    Measured,
+from iclab.outcomes.labelled import (
+    VOCABULARY,
+    Labelled,
     Quantity,
-    Table,
-    answers,
-    half_drops,
-    losses,
+    labelled,
     quantities,
     quantity,
     unlabelled,
+    vocabulary,
 )
 from iclab.outcomes.modes import (
     ExpectedLoss,
@@ -27,6 +26,7 @@ from iclab.outcomes.pretraining import Errors, EstimatorErrors, FittedErrors
 from iclab.outcomes.training import DropCounts, HeadCurves, Levels, LossCurve, SearchEnds, Trajectory, ValueCurves
 
 __all__ = [
+    "VOCABULARY",
     "DropCounts",
     "Errors",
     "EstimatorErrors",
@@ -35,25 +35,23 @@ __all__ = [
     "GammaRuns",
     "HeadCurves",
     "HeadRuns",
+    "Labelled",
     "Levels",
     "LossCurve",
     "LossSample",
     "MatrixCurves",
-    "Measured",
     "ModeCurves",
     "ModeDescent",
     "Quantity",
     "SearchEnds",
     "SingleHeadCurves",
     "SmallNoiseLoss",
-    "Table",
     "Trajectory",
     "TransformerCurves",
     "ValueCurves",
-    "answers",
-    "half_drops",
-    "losses",
+    "labelled",
     "quantities",
     "quantity",
     "unlabelled",
+    "vocabulary",
 ]

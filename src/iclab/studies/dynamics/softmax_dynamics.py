@@ -16,19 +16,19 @@ import numpy as np
 from jaxtyping import Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import Share
 from iclab.numerics import positive, whole_number
 from iclab.outcomes import DropCounts, Levels, LossCurve
 from iclab.outcomes.curves import stages
 from iclab.problem import Regression
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ def start(case: Case, seed: int) -> Start:
 
 def theory(case: Case, start: Start) -> dict[str, Levels | DropCounts]:
     """Plateaus of linear attention on the same contexts, and how often it drops."""
-    levels = theories.dynamics.plateaus(theories.population.moments(case.problem))
+    from iclab.theory import dynamics, population
+
+    levels = dynamics.plateaus(population.moments(case.problem))
     return {"levels": Levels(levels), "drops": DropCounts(1, min(case.heads, int(np.sum(np.diff(levels) < 0))))}
 
 
@@ -94,14 +96,14 @@ def even_marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.append(0, np.rint(np.geomspace(1, steps, 120)).astype(int)))
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Loss of both layers against the logarithm of time, every seed, and the plateaus of linear attention."""
     panels = figure.subplots(1, 2, sharey=True)
-    levels = result["theory/levels"].to_dataset().loss.isel(seed=0).values
+    levels = view.theory.levels.loss.isel(seed=0).values
     for axes, name, shown in ((panels[0], "merged", levels[[0, -1]]), (panels[1], "separate", levels)):
         figures.level_lines(axes, shown, label="plateaus of linear attention")
-        if "simulation" in result.children:
-            run = result[f"simulation/{name}"].to_dataset()
+        if view.simulation:
+            run = view.simulation[name]
             label = f"softmax attention, {figures.seeds(run)}"
             figures.seed_lines(axes, run.time[1:], run.loss.values[:, 1:], color=figures.COLORS[0], label=label)
         figures.loss_axes(axes, title=f"softmax attention, {name} key and query")
@@ -113,8 +115,12 @@ STUDY = Study(
     name="softmax-dynamics",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), merged_steps=3000, separate_steps=5000, sequences=2000),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(9.0, 3.6)),
+        "full": Preset(
+            replace(Case(), merged_steps=3000, separate_steps=5000, sequences=2000), seeds=3, size=(9.0, 3.6)
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -131,6 +137,4 @@ STUDY = Study(
         ),
     ),
     start=start,
-    seeds=3,
-    size=(9.0, 3.6),
 )

@@ -15,17 +15,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Limit
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 RECORDS = 40  # of a run
@@ -93,12 +93,14 @@ class AlignmentByBatch:
 
 def theory(case: Case) -> dict[str, Alignment]:
     """The exact flow of the full matrices from each start, and that of their diagonals alone."""
+    from iclab.theory import modes
+
     problem, everywhere = case.problem, np.ones((case.problem.dimension,) * 2)
     length, law = problem.context_lengths[0], {"noise": problem.noise}
     groups = {}
     for name, kept in (("flow", everywhere), ("diagonal", np.eye(problem.dimension))):
         curves = [
-            theories.modes.matrix_flow(
+            modes.matrix_flow(
                 np.array(problem.eigenvalues), length, start=(p * kept, q * kept), time=case.time, **law
             )
             for p, q in case.matrices.swapaxes(0, 1)
@@ -131,12 +133,12 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, AlignmentByBatch
     return {"trained": AlignmentByBatch(np.array(case.batches), case.time, *parts)}
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Share of the norm off the diagonals; strengths of the modes from the first start, aligned or not."""
     share, strengths = figure.subplots(1, 2)
-    spectrum = figures.eigenvalues(result)
-    flow, diagonal = (result[f"theory/{name}"].to_dataset() for name in ("flow", "diagonal"))
-    drawn = result["simulation/trained"].to_dataset().isel(batch=-1) if "simulation" in result.children else None
+    spectrum = view.case.problem.eigenvalues
+    flow, diagonal = (view.theory[name] for name in ("flow", "diagonal"))
+    drawn = view.simulation.trained.isel(batch=-1) if view.simulation else None
     for color, start in figures.colored(range(flow.sizes["start"])):
         if drawn is not None:
             label = f"one-pass SGD, B = {int(drawn.batch)}, {figures.seeds(drawn)}" if start == 0 else None
@@ -164,8 +166,10 @@ STUDY = Study(
     name="alignment",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), starts=6, rate=0.01, batches=(16, 64, 256), steps=2400),
+    presets={
+        "quick": Preset(Case(), size=(9.0, 3.6)),
+        "full": Preset(replace(Case(), starts=6, rate=0.01, batches=(16, 64, 256), steps=2400), size=(9.0, 3.6)),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -185,5 +189,4 @@ STUDY = Study(
             order=0.5,
         ),
     ),
-    size=(9.0, 3.6),
 )

@@ -15,18 +15,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import MergedAttention
 from iclab.claims import Limit, WithinErrors
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 RECORDS = 15  # of a run
@@ -102,15 +102,17 @@ class ModeBalancesByBatch:
 
 def theory(case: Case) -> dict[str, Balance | ModeBalances]:
     """The conserved balance, that of SGD to first order in rate/B, and those of the modes at finite N."""
+    from iclab.theory import modes, sgd
+
     start = (case.value, case.key_query)
     settings = {"rate": case.rate, "steps": case.steps, "start": start}
-    noisy = theories.sgd.small_noise_loss(case.problem, batch=case.batch, **settings)
+    noisy = sgd.small_noise_loss(case.problem, batch=case.batch, **settings)
     every = case.steps // RECORDS
     time = noisy.time[::every]
-    head = theories.modes.head_flow(
+    head = modes.head_flow(
         np.array(case.problem.eigenvalues), case.problem.context_lengths[0], start=start, time=time
     )
-    flow = theories.modes.exact_flow(
+    flow = modes.exact_flow(
         np.array(case.eigenvalues),
         case.context_length,
         start=(case.initial, case.initial),
@@ -190,31 +192,32 @@ def descents(case: Case, *, key: "PRNGKeyArray") -> BalanceByRate:
     """Full-batch gradient descent of one head on drawn sequences, at ten times the rate and at finer ones."""
     from iclab.simulation.linear import contexts, descent
     from iclab.simulation.linear.statistics import statistics
+    from iclab.theory import dynamics
 
     start = MergedAttention(np.array([case.value]), case.key_query * np.eye(case.problem.dimension)[None])
     data = statistics(contexts.draw(case.problem, case.sequences, key=key), start)
     records = case.steps // RECORDS * np.arange(RECORDS + 1)
     runs = [descent.on_statistics(data, start, rate=case.rate / finer, steps=finer * records) for finer in FINER]
-    balance = [theories.dynamics.conserved(run.weights)[..., 0] for run in runs]
+    balance = [dynamics.conserved(run.weights)[..., 0] for run in runs]
     return BalanceByRate(case.steps * FINER, runs[0].time, np.stack(balance))
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Drift of one head's balance: flow, descent, SGD; balances of the transformer's modes, and their sum."""
     head, rates, modes = figure.subplots(1, 3)
-    flow, noisy = (result[f"theory/{name}"].to_dataset() for name in ("flow", "noisy"))
-    exact, spectrum = result["theory/modes"].to_dataset(), figures.eigenvalues(result)
-    simulated = "simulation" in result.children
+    flow, noisy = (view.theory[name] for name in ("flow", "noisy"))
+    exact, spectrum = view.theory.modes, view.case.eigenvalues
+    simulated = view.simulation
     start = float(flow.balance[0])
     figures.theory_line(head, flow.time, flow.balance - start, label="flow")
     figures.theory_line(
         head, noisy.time, noisy.balance - start, color=figures.COLORS[1], label="SGD, first order in rate/B"
     )
     if simulated:
-        drawn = result["simulation/noisy"].to_dataset()
+        drawn = view.simulation.noisy
         label = "SGD, mean over all runs ± 2 errors"
         figures.mean_points(head, drawn.time, drawn.balance - start, color=figures.COLORS[1], label=label)
-        descent = result["simulation/descent"].to_dataset()
+        descent = view.simulation.descent
         figures.dashed_line(
             head,
             descent.time,
@@ -227,8 +230,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         figures.seed_dots(rates, per_step, drift.values, color=figures.COLORS[0], label="descent, every seed")
         line = drift.median("seed").isel(steps=-1).values * per_step / per_step[-1]
         figures.theory_line(rates, per_step, line, label="first order in the rate")
-        trained = result["simulation/modes"].to_dataset()
-        label = f"one-pass SGD, B = {int(result['simulation/batches'].batch[-1])}, {figures.seeds(trained)}"
+        trained = view.simulation.modes
+        label = f"one-pass SGD, B = {int(view.simulation.batches.batch[-1])}, {figures.seeds(trained)}"
         for color, mode in figures.colored(range(exact.sizes["mode"])):
             rows = trained.balance.isel(mode=mode).values
             figures.seed_lines(modes, trained.time, rows, color=figures.pale(color), label=None if mode else label)
@@ -253,16 +256,22 @@ STUDY = Study(
     name="conservation",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(
-        Case(),
-        rate=0.005,
-        steps=600,
-        runs=400,
-        transformer_rate=0.01,
-        transformer_batches=(32, 128, 512),
-        transformer_steps=1200,
-    ),
+    presets={
+        "quick": Preset(Case(), seeds=6, size=(11.0, 3.9)),
+        "full": Preset(
+            replace(
+                Case(),
+                rate=0.005,
+                steps=600,
+                runs=400,
+                transformer_rate=0.01,
+                transformer_batches=(32, 128, 512),
+                transformer_steps=1200,
+            ),
+            seeds=6,
+            size=(11.0, 3.9),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -288,6 +297,4 @@ STUDY = Study(
             order=0.5,
         ),
     ),
-    seeds=6,
-    size=(11.0, 3.9),
 )

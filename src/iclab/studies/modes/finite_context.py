@@ -15,18 +15,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Limit, WithinErrors
 from iclab.figures import legends
 from iclab.numerics import nonnegative, require, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 
@@ -83,14 +83,18 @@ def theory(case: Case) -> dict[str, Strengths]:
 
 def exact_strengths(case: Case, lengths: Int[Array, "context_length"]) -> Strengths:
     """Exact fixed points for each noise and length."""
-    fixed = theories.modes.exact_fixed_point
+    from iclab.theory import modes
+
+    fixed = modes.exact_fixed_point
     rows = [[fixed(case.eigenvalues, int(n), noise=noise) for n in lengths] for noise in case.noises]
     return Strengths(np.array(case.noises), lengths, np.array(rows))
 
 
 def leading_strengths(case: Case, lengths: Int[Array, "context_length"]) -> Strengths:
     """Fixed points at leading order, the same for every noise."""
-    row = np.array([theories.modes.limits(case.eigenvalues, int(n)) for n in lengths])
+    from iclab.theory import modes
+
+    row = np.array([modes.limits(case.eigenvalues, int(n)) for n in lengths])
     return Strengths(np.array(case.noises), lengths, np.broadcast_to(row, (len(case.noises), *row.shape)))
 
 
@@ -115,11 +119,11 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, FittedStrengths 
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """A panel for each noise: strengths against the context length, drawn, exact and at leading order."""
-    exact, leading = (result[f"theory/{name}"].to_dataset() for name in ("exact", "leading"))
+    exact, leading = (view.theory[name] for name in ("exact", "leading"))
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["noise"], sharey=True))
-    eigenvalues, spectrum = exact.sizes["mode"], figures.eigenvalues(result)
+    eigenvalues, spectrum = exact.sizes["mode"], view.case.eigenvalues
     for i, axes in enumerate(panels):
         for color, mode in figures.colored(range(eigenvalues)):
             here, named = {"noise": i, "mode": mode}, mode == 0
@@ -127,9 +131,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             figures.theory_line(axes, exact.context_length, exact.strength.isel(here), color=color, label=label)
             label = "leading order in 1/N" if named else None
             figures.dashed_line(axes, leading.context_length, leading.strength.isel(here), color=color, label=label)
-            if "simulation" in result.children:
-                drawn = result["simulation/most"].to_dataset()
-                sequences = int(result["simulation/fitted"].sequences[-1])
+            if view.simulation:
+                drawn = view.simulation.most
+                sequences = int(view.simulation.fitted.sequences[-1])
                 label = f"fitted to {sequences} contexts, {figures.seeds(drawn)}" if named else None
                 figures.seed_dots(axes, drawn.context_length, drawn.strength.isel(here), color=color, label=label)
         axes.set(
@@ -146,8 +150,14 @@ STUDY = Study(
     name="finite-context",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(2000, 8000, 32000)),
+    presets={
+        "quick": Preset(Case(), seeds=6, size=(8.0, 3.9)),
+        "full": Preset(
+            replace(Case(), context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(2000, 8000, 32000)),
+            seeds=6,
+            size=(8.0, 3.9),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -165,6 +175,4 @@ STUDY = Study(
             "On the most contexts the exact fixed point is their mean over seeds, up to a bias of order 1/P.",
         ),
     ),
-    seeds=6,
-    size=(8.0, 3.9),
 )

@@ -15,18 +15,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Misses, Vanishes, WithinErrors
 from iclab.figures import legends
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression, checked_lengths
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 RECORDS = 50  # of a curve
@@ -97,7 +97,8 @@ class LeadingOrderGap:
 
 def theory(case: Case) -> dict[str, Stages | End | LeadingOrderGap]:
     """Mode curves at leading order and exactly, their ends at the first length, and the gap as N grows."""
-    modes = theories.modes
+    from iclab.theory import modes
+
     laws = {"leading": modes.leading_order, "exact": modes.exact_flow}
     curves = {
         name: np.stack(
@@ -138,7 +139,8 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Stages | End]:
 
 def largest_gap(case: Case, length: int) -> float:
     """Largest |Δa|/a∞ between leading order and exact flow over modes and times up to 40 τ."""
-    modes = theories.modes
+    from iclab.theory import modes
+
     time = np.linspace(0, 40, 201)
     leading, exact = (
         law(case.eigenvalues, length, start=case.start, time=time).strength
@@ -147,17 +149,17 @@ def largest_gap(case: Case, length: int) -> float:
     return float(np.max(np.abs(leading - exact) / modes.limits(case.eigenvalues, length)))
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """A panel for each context length: strengths, simulated, exact and at leading order."""
-    exact, leading = (result[f"theory/{name}"].to_dataset() for name in ("exact", "leading"))
+    exact, leading = (view.theory[name] for name in ("exact", "leading"))
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["context_length"], sharey=True))
-    spectrum = figures.eigenvalues(result)
+    spectrum = view.case.eigenvalues
     for i, axes in enumerate(panels):
         for color, mode in figures.colored(range(exact.sizes["mode"])):
             here = {"context_length": i, "mode": mode}
             named = mode == 0
-            if "simulation" in result.children:
-                drawn = result["simulation/trained"].to_dataset()
+            if view.simulation:
+                drawn = view.simulation.trained
                 label = f"one-pass SGD, {figures.seeds(drawn)}" if named else None
                 rows = drawn.strength.isel(here).values
                 figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=label)
@@ -175,9 +177,10 @@ STUDY = Study(
     name="mode-staging",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), rate=0.01, steps=3000, batches=(512, 128, 64)),
-    full_seeds=16,
+    presets={
+        "quick": Preset(Case(), size=(10.0, 3.8)),
+        "full": Preset(replace(Case(), rate=0.01, steps=3000, batches=(512, 128, 64)), seeds=16, size=(10.0, 3.8)),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -200,6 +203,5 @@ STUDY = Study(
             order=1.0,
         ),
     ),
-    size=(10.0, 3.8),
     headline=True,
 )

@@ -15,17 +15,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Limit
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 RECORDS = 24  # of a run
@@ -54,7 +54,9 @@ class Case:
     @property
     def limit(self) -> float:
         """a∞, the strength of a learned mode."""
-        return float(theories.modes.limits(np.array([self.eigenvalue]), self.context_length)[0])
+        from iclab.theory import modes
+
+        return float(modes.limits(np.array([self.eigenvalue]), self.context_length)[0])
 
 
 @dataclass(frozen=True)
@@ -89,21 +91,25 @@ class Portrait:
 
 def theory(case: Case) -> dict[str, Paths | Portrait]:
     """Closed paths from the fan and from the separatrix at the records, along a fine line, and the saddle."""
+    from iclab.theory import modes
+
     time = case.rate * (case.steps // RECORDS) * np.arange(RECORDS + 1)
     line = np.linspace(0, 2 * time[-1], 200)
-    tau = theories.modes.time_constants(np.array([case.eigenvalue]))[0]
+    tau = modes.time_constants(np.array([case.eigenvalue]))[0]
     return {
         "fan": closed_paths(case, FAN, time),
         "lines": closed_paths(case, FAN, line),
         "separatrix": closed_paths(case, BACK, line),
-        "portrait": Portrait(case.limit, theories.modes.growth_rates((0.0, 0.0), case.limit, tau)),
+        "portrait": Portrait(case.limit, modes.growth_rates((0.0, 0.0), case.limit, tau)),
     }
 
 
 def closed_paths(case: Case, starts: Float[Array, "start 2"], time: Float[Array, "time"]) -> Paths:
     """The paths of the scalar law."""
-    tau = theories.modes.time_constants(np.array([case.eigenvalue]))[0]
-    p, q = theories.modes.mode_law(tuple(case.scale * starts.T[..., None]), case.limit, tau, time)
+    from iclab.theory import modes
+
+    tau = modes.time_constants(np.array([case.eigenvalue]))[0]
+    p, q = modes.mode_law(tuple(case.scale * starts.T[..., None]), case.limit, tau, time)
     return Paths(time, p, q, p**2 - q**2)
 
 
@@ -140,35 +146,35 @@ def trained_paths(case: Case, starts: Float[Array, "start 2"], batch: int, *, ke
     return Paths(curves.time, curves.value[..., 0, 0], curves.key_query[..., 0, 0], curves.balance)
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """The plane of the weights: paths along hyperbolae, the rest, the saddle, the separatrix; and the balance."""
     plane, balance = figure.subplots(1, 2, width_ratios=[1.2, 1])
-    lines, back = (result[f"theory/{name}"].to_dataset() for name in ("lines", "separatrix"))
+    lines, back = (view.theory[name] for name in ("lines", "separatrix"))
     for i, (path, color) in enumerate([(lines, figures.INK), (back, figures.COLORS[1])]):
         for j in range(path.sizes["start"]):
             label = (("flow", "separatrix")[i]) if j == 0 else None
             figures.theory_line(plane, path.value[j], path.key_query[j], color=color, label=label)
     grid = np.linspace(-1.8, 1.8, 121)
     plane.contour(grid, grid, grid**2 - grid[:, None] ** 2, 14, colors="#cccccc", linewidths=0.5, linestyles="-")
-    limit = float(result["theory/portrait"].limit)
+    limit = float(view.theory.portrait.limit)
     branch = np.geomspace(limit / 2, 2, 100)
     for sign, label in ((1, "at rest: $p\\,q = a_\\infty$"), (-1, None)):
         plane.plot(sign * branch, sign * limit / branch, color=figures.COLORS[2], lw=3, alpha=0.5, label=label)
     plane.plot(0, 0, "X", color=figures.COLORS[3], ms=8, label="saddle", zorder=6)
-    if "simulation" in result.children:
+    if view.simulation:
         for name in ("fan", "separatrix"):
-            drawn = result[f"simulation/{name}"].to_dataset()
+            drawn = view.simulation[name]
             for j in range(drawn.sizes["start"]):
                 label = f"one-pass SGD, {figures.seeds(drawn)}" if j == 0 and name == "fan" else None
                 for seed in range(drawn.sizes["seed"]):
                     one = drawn.isel(start=j, seed=seed, time=slice(None, None, 3))
                     once = None if seed else label
                     figures.seed_dots(plane, one.value, [one.key_query], color=figures.COLORS[0], label=once)
-        fan = result["simulation/fan"].to_dataset()
+        fan = view.simulation.fan
         for j in range(fan.sizes["start"]):
             label = f"one-pass SGD, {figures.seeds(fan)}" if j == 0 else None
             figures.seed_lines(balance, fan.time, fan.balance.isel(start=j).values, label=label)
-    exact = result["theory/fan"].to_dataset()
+    exact = view.theory.fan
     for j, row in enumerate(exact.balance.values):
         figures.theory_line(balance, exact.time, row, label=None if j else "flow, a line for each start")
     balance.legend(loc="center right", bbox_to_anchor=(1.0, 0.38))
@@ -185,8 +191,10 @@ STUDY = Study(
     name="phase-portrait",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), batches=(16, 64, 256), rate=0.0025, steps=1920),
+    presets={
+        "quick": Preset(Case(), size=(10.0, 4.2)),
+        "full": Preset(replace(Case(), batches=(16, 64, 256), rate=0.0025, steps=1920), size=(10.0, 4.2)),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -200,5 +208,4 @@ STUDY = Study(
         )
         for name, words in (("value", "the value weight"), ("key_query", "the key-query weight"))
     ),
-    size=(10.0, 4.2),
 )

@@ -14,17 +14,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Misses, WithinErrors
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 RECORDS = 10  # of a run
@@ -104,7 +104,9 @@ class StabilityEdge:
 
 def theory(case: Case) -> dict[str, ExpectedLosses | StabilityEdge]:
     """Expected losses below and beyond the critical rate, and that rate."""
-    critical = theories.sgd.critical_rate
+    from iclab.theory import sgd
+
+    critical = sgd.critical_rate
     batch = np.unique(np.round(np.geomspace(1, 300, 25)).astype(int))
     rates = np.array([critical(case.problem, batch=int(size)) for size in batch])
     return {
@@ -116,8 +118,10 @@ def theory(case: Case) -> dict[str, ExpectedLosses | StabilityEdge]:
 
 def expected(case: Case, rates: tuple[float, ...], batches: tuple[int, ...]) -> ExpectedLosses:
     """Exact expected losses at the records."""
+    from iclab.theory import sgd
+
     curves = [
-        theories.sgd.expected_loss(case.problem, rate=rate, batch=batch, steps=case.steps)
+        sgd.expected_loss(case.problem, rate=rate, batch=batch, steps=case.steps)
         for rate, batch in zip(rates, batches, strict=True)
     ]
     losses, deterministic = (
@@ -140,22 +144,23 @@ def sampled(case: Case, rates: tuple[float, ...], batches: tuple[int, ...], *, k
     import jax
 
     from iclab.simulation.linear.scalar_sgd import gamma_sgd
+    from iclab.theory import population
 
-    law, rows = theories.population.moments(case.problem), []
+    law, rows = population.moments(case.problem), []
     for rate, batch in zip(rates, batches, strict=True):
         keys = jax.random.split(jax.random.fold_in(key, batch), case.runs)
         runs = gamma_sgd(case.problem, rate=rate, batch=batch, steps=case.steps, every=case.every, key=keys)
-        losses = theories.population.loss(law, runs.gamma)
+        losses = population.loss(law, runs.gamma)
         rows.append([losses.mean(axis=0), np.median(losses, axis=0), runs.batch_loss.mean(axis=0)])
     return SampledLosses(case.every * np.arange(RECORDS + 1), *np.moveaxis(np.array(rows), 1, 0))
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Losses below the critical rate and beyond it, and the critical rate against the batch size."""
     below, beyond, edges = figure.subplots(1, 3)
-    simulated = "simulation" in result.children
+    simulated = view.simulation
     for axes, theory, simulation in ((below, "expected", "runs"), (beyond, "beyond", "beyond")):
-        exact = result[f"theory/{theory}"].to_dataset()
+        exact = view.theory[theory]
         for color, i in figures.colored(range(exact.sizes["setting"])):
             one = exact.isel(setting=i)
             label = f"expected, η = {float(one.rate):g}, B = {int(one.batch)}"
@@ -165,7 +170,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             )
             axes.plot(one.step, one.deterministic, color=color, lw=1.0, ls=":", label=words[0])
             if simulated:
-                drawn = result[f"simulation/{simulation}"].to_dataset().isel(setting=i)
+                drawn = view.simulation[simulation].isel(setting=i)
                 figures.seed_dots(
                     axes, drawn.step, [drawn.loss.mean("seed")], color=color, label="mean over all runs"
                 )
@@ -175,11 +180,11 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         axes.legend()
     below.set(title="below the critical rate")
     beyond.set(title="beyond it, rare runs carry the mean", yscale="log")
-    edge = result["theory/edge"].to_dataset()
+    edge = view.theory.edge
     figures.theory_line(edges, edge.batch, edge.critical, label="critical rate")
     figures.level_lines(edges, [float(edge.mean_only)], label="without noise")
     for name, mark, label in (("expected", "o", "runs on the left"), ("beyond", "s", "runs in the middle")):
-        setting = result[f"theory/{name}"].to_dataset()
+        setting = view.theory[name]
         edges.plot(setting.batch, setting.rate, mark, ms=5, color=figures.COLORS[1], label=label)
     edges.set(title="stability edge", xlabel="batch size $B$", ylabel="rate $\\eta$", xscale="log", yscale="log")
     edges.legend(loc="lower right")
@@ -189,8 +194,10 @@ STUDY = Study(
     name="sgd-noise",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), batches=(8, 32), runs=1250),
+    presets={
+        "quick": Preset(Case(), seeds=12, size=(11.0, 3.4)),
+        "full": Preset(replace(Case(), batches=(8, 32), runs=1250), seeds=12, size=(11.0, 3.4)),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -212,6 +219,4 @@ STUDY = Study(
             factor=100.0,
         ),
     ),
-    seeds=12,
-    size=(11.0, 3.4),
 )

@@ -24,7 +24,6 @@ while the control's is 17 or 18 at each. Here the fall of the rank is not seen i
 fades.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -48,13 +47,13 @@ from iclab.studies.networks.spectra import (
     levels,
     panels,
 )
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
+    from iclab.figures.view import View
     from iclab.simulation.networks.parts import Network
     from iclab.simulation.sequences import ModularAddition
     from iclab.spectra.measures.factors import Matrix
@@ -252,13 +251,13 @@ def first_above(curve: Float[Array, "step"], height: float) -> int:
     return int(np.argmax(curve > height)) if np.any(curve > height) else len(curve) - 1
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Accuracy; then ranks, distances and overlaps of two kinds of matrices, with random levels in grey."""
     runs = (("control", figures.COLORS[1], "no weight decay"), ("network", figures.COLORS[0], "weight decay"))
-    names = [kind.name for kind in kinds(Case(**json.loads(result.attrs["case"])))]
-    held_out, train = panels(figure, result, names, runs, scale="log")
-    if "simulation" in result.children:
-        found = result["simulation/skill"].to_dataset()
+    names = [kind.name for kind in kinds(view.case)]
+    held_out, train = panels(figure, view, names, runs, scale="log")
+    if view.simulation:
+        found = view.simulation.skill
         for (_, color, label), control in zip(runs, ("control_", ""), strict=True):
             for place, pairs in ((held_out, "test"), (train, "train")):
                 figures.seed_lines(place, found.step, found[control + pairs].values, color=color, label=label)
@@ -271,8 +270,14 @@ STUDY = Study(
     name="grokking",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), network="transformer", fraction=0.4, width=48, hidden=192, rate=0.004, steps=4500),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(12.0, 4.8)),
+        "full": Preset(
+            replace(Case(), network="transformer", fraction=0.4, width=48, hidden=192, rate=0.004, steps=4500),
+            seeds=3,
+            size=(12.0, 4.8),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -291,6 +296,4 @@ STUDY = Study(
         ),
         Bounded("simulation/network/least_norm", "No matrix that is measured has faded.", bound=FADED, at_most=False),
     ),
-    seeds=3,
-    size=(12.0, 4.8),
 )

@@ -39,12 +39,13 @@ from iclab.studies.networks.spectra import (
     levels,
     panels,
 )
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 ALONE = 0.42  # accuracy that one layer does not reach
@@ -236,17 +237,17 @@ def paces(
     return inside, outside
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Accuracy; then ranks, distances and overlaps of the circuits of the last layer, with random levels in grey."""
     runs = (("control", figures.COLORS[1], "one layer"), ("network", figures.COLORS[0], "two layers"))
-    skill, rest = panels(figure, result, KINDS, runs, scale="linear")
-    chance = float(result["theory/chance"].to_dataset().accuracy)
+    skill, rest = panels(figure, view, KINDS, runs, scale="linear")
+    chance = float(view.theory.chance.accuracy)
     skill.axhline(chance, color="#777777", lw=0.8, ls=":", label="chance")
-    if "simulation" in result.children:
-        found = result["simulation/skill"].to_dataset()
+    if view.simulation:
+        found = view.simulation.skill
         for (_, color, label), name in zip(runs, ("control", "accuracy"), strict=True):
             figures.seed_lines(skill, found.step, found[name].values, color=color, label=label)
-        rise = result["simulation/timing"].to_dataset().median("seed")
+        rise = view.simulation.timing.median("seed")
         for place in (axes for axes in figure.axes if axes is not rest):
             place.axvspan(
                 float(rise.opened), float(rise.solved), color="#fdf3c4", lw=0, zorder=-1,
@@ -262,8 +263,10 @@ STUDY = Study(
     name="icl-emergence",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), steps=2000, control_steps=3000, every=25),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(12.0, 4.8)),
+        "full": Preset(replace(Case(), steps=2000, control_steps=3000, every=25), seeds=8, size=(12.0, 4.8)),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -289,7 +292,4 @@ STUDY = Study(
             at_most=False,
         ),
     ),
-    seeds=3,
-    full_seeds=8,
-    size=(12.0, 4.8),
 )

@@ -24,17 +24,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Bounded, WhereKnown
 from iclab.numerics import divides, increasing_grid, one_of, positive, require, whole_number, whole_numbers
 from iclab.studies.networks.regression import Bayes, Drawn, Exact, Known, Linear, Network, Ridge
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
     import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
+    from iclab.figures.view import View
     from iclab.simulation import sequences
 
 Array = np.ndarray
@@ -97,7 +97,9 @@ class Case:
 
 def theory(case: Case) -> dict[str, Ridge | Linear]:
     """Exact errors of estimators against the number of examples."""
-    exact, size = theories.estimators.one_context, (case.dimension, case.noise)
+    from iclab.theory import estimators
+
+    exact, size = estimators.one_context, (case.dimension, case.noise)
 
     def curve(error: Any) -> Float[Array, "examples"]:
         return np.array([error(size[0], int(m), size[1]) for m in case.examples])
@@ -184,27 +186,27 @@ def functions(case: Case) -> "sequences.Linear | sequences.SparseLinear | sequen
     return classes[case.functions]
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Loss against examples at several steps, beside the estimators; distances from them during training."""
     curves, distances = figure.subplots(1, 2, width_ratios=[1.25, 1])
-    exact = result["theory/ridge"].to_dataset()
+    exact = view.theory.ridge
     figures.theory_line(curves, exact.examples, exact.ridge, label="ridge")
     top = 1.6 * float(exact.ridge.max())
-    if "linear" in result["theory"].children:
-        others = result["theory/linear"].to_dataset()
+    if "linear" in view.theory:
+        others = view.theory.linear
         for name, words, color in (("least_squares", "least squares", 2), ("one_step", "1 step of descent", 1)):
             shown = others[name].where(np.isfinite(others[name]))
             figures.theory_line(curves, others.examples, shown, color=figures.COLORS[color], label=words)
-    case = json.loads(result.attrs["case"])
+    case = json.loads(view.attrs["case"])
     several = f"{case['descent']} steps of descent"
-    if "simulation" in result.children:
-        _draw_network(curves, distances, result["simulation/network"].to_dataset(), several=several)
-        drawn = result["simulation/baselines"].to_dataset()
+    if view.simulation:
+        _draw_network(curves, distances, view.simulation.network, several=several)
+        drawn = view.simulation.baselines
         figures.dashed_line(
             curves, drawn.examples, drawn.descent.mean("seed"), color=figures.COLORS[4], label=f"{several}, drawn"
         )
-        if "known" in result["simulation"].children:
-            known = result["simulation/known"].to_dataset()
+        if "known" in view.simulation:
+            known = view.simulation.known
             figures.dashed_line(
                 curves, known.examples, known.error.mean("seed"), color="#777777", label="dMMSE, drawn"
             )
@@ -241,8 +243,14 @@ STUDY = Study(
     name="regression-training",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), width=64, layers=3, rate=0.002, steps=(200, 400, 800, 1500, 3000, 6000), tested=10_000),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(10.0, 3.8)),
+        "full": Preset(
+            replace(Case(), width=64, layers=3, rate=0.002, steps=(200, 400, 800, 1500, 3000, 6000), tested=10_000),
+            seeds=3,
+            size=(10.0, 3.8),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -258,6 +266,4 @@ STUDY = Study(
         _bayes("from_one_step", "The trained network is nearer to ridge than to one step of gradient descent.", 0.7),
         _bayes("from_least_squares", "It is nearer to ridge than to least squares.", 0.9),
     ),
-    seeds=3,
-    size=(10.0, 3.8),
 )

@@ -23,7 +23,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import PeaksWhereFitEnds, RisesAndFalls, WhereKnown
 from iclab.numerics import (
     increasing_grid,
@@ -39,13 +38,15 @@ from iclab.outcomes import Levels, quantity
 from iclab.outcomes.errors import ErrorsBySequences
 from iclab.problem import Ratios
 from iclab.studies.pretraining.sizes import SEQUENCES, around, bounds, error_axes
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
     import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 LINEAR_COST, SOFTMAX_COST = 5e-10, 1.2e-8  # seconds of a core for each token, D² and step, measured at D = 8 to 20
@@ -117,8 +118,10 @@ class Runs:
 
 def theory(case: Case) -> dict[str, ErrorsBySequences | Levels]:
     """Errors of the reduced readout in the proportional limit, without ridge, with a fresh task in every sequence."""
+    from iclab.theory import generalization
+
     tau = around(np.geomspace(0.2, 20.0, 121), [1.0])
-    limit = theories.generalization.errors(Ratios(case.alpha, np.inf, tau, case.noise))
+    limit = generalization.errors(Ratios(case.alpha, np.inf, tau, case.noise))
     return {"bounds": bounds(case.noise), "readout": ErrorsBySequences.of(tau, limit)}
 
 
@@ -175,26 +178,26 @@ def seconds(case: Case) -> float:
     return kind(case.linear, LINEAR_COST) + kind(case.softmax, SOFTMAX_COST)
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Errors on new tasks and on the data against τ: each kind of network beside the reduced readout."""
-    shown = [name for name in ("linear", "softmax") if _has(result, name)] or ["linear"]
-    exact = result["theory/readout"].to_dataset()
+    shown = [name for name in ("linear", "softmax") if _has(view, name)] or ["linear"]
+    exact = view.theory.readout
     figure.set_size_inches(SIZE[0], SIZE[1] * len(shown))
     panels = figure.subplots(len(shown), 2, squeeze=False)
     for name, (new, data) in zip(shown, panels, strict=True):
         figures.theory_line(new, exact.tau, exact.icl.clip(max=100), label="reduced readout, D → ∞")
         figures.theory_line(data, exact.tau, exact.train.where(exact.train > 0), label="reduced readout, D → ∞")
-        if _has(result, name):
-            _draw_runs(new, data, result[f"simulation/{name}"].to_dataset())
+        if _has(view, name):
+            _draw_runs(new, data, view.simulation[name])
         words = {"linear": "linear attention", "softmax": "two softmax blocks"}[name]
-        error_axes(new, result, SEQUENCES, title=f"{words}: on new tasks")
-        error_axes(data, result, SEQUENCES, title=f"{words}: on its data (lowest: ≤ 10⁻⁵)")
+        error_axes(new, view, SEQUENCES, title=f"{words}: on new tasks")
+        error_axes(data, view, SEQUENCES, title=f"{words}: on its data (lowest: ≤ 10⁻⁵)")
         data.set_ylim(1e-5, 3)
         new.legend(fontsize=7)
 
 
-def _has(result: "xr.DataTree", name: str) -> bool:
-    return "simulation" in result.children and name in result["simulation"].children
+def _has(view: "View", name: str) -> bool:
+    return view.simulation and name in view.simulation
 
 
 def _draw_runs(new: "Axes", data: "Axes", runs: "xr.Dataset") -> None:
@@ -210,18 +213,28 @@ STUDY = Study(
     name="transformer-double-descent",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(
-        Case(),
-        linear=replace(Case().linear, dimension=(8, 10)),
-        softmax=replace(Case().softmax, dimension=(8,)),
-    ),
-    published=Case(
-        linear=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 5, 25).tolist()), 1e-4, 1_100_000),
-        softmax=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 15, 25).tolist()), 1e-4, 1_100_000),
-        share=0.1,
-    ),
-    estimate=seconds,
+    presets={
+        "quick": Preset(Case(), seeds=3, size=SIZE),
+        "full": Preset(
+            replace(
+                Case(),
+                linear=replace(Case().linear, dimension=(8, 10)),
+                softmax=replace(Case().softmax, dimension=(8,)),
+            ),
+            seeds=3,
+            size=SIZE,
+        ),
+        "published": Preset(
+            Case(
+                linear=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 5, 25).tolist()), 1e-4, 1_100_000),
+                softmax=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 15, 25).tolist()), 1e-4, 1_100_000),
+                share=0.1,
+            ),
+            seeds=3,
+            size=SIZE,
+            seconds=seconds,
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -229,6 +242,4 @@ STUDY = Study(
         WhereKnown(PeaksWhereFitEnds("simulation/linear", _PEAK), "simulation/linear", _PEAK),
         WhereKnown(RisesAndFalls("simulation/softmax", _HILL, 1.2), "simulation/softmax", _HILL),
     ),
-    seeds=3,
-    size=SIZE,
 )

@@ -21,17 +21,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Bounded, CrossesBetween
 from iclab.numerics import divides, positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import ContextLaw, Pool
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 _STREAM = 20251130  # of the pools that theory averages over
@@ -112,11 +112,13 @@ class Distances:
 
 def theory(case: Case) -> dict[str, Bayes]:
     """Exact errors of both estimators, in the mean over pools."""
+    from iclab.theory import estimators
+
     stream = np.random.default_rng(_STREAM)
 
     def dmmse(tasks: int) -> tuple[float, float]:
         drawn = [
-            theories.estimators.pool_dmmse_errors(
+            estimators.pool_dmmse_errors(
                 ContextLaw(Pool(stream.standard_normal((tasks, case.dimension))), case.context_length, case.noise),
                 contexts=case.contexts,
             )
@@ -125,7 +127,7 @@ def theory(case: Case) -> dict[str, Bayes]:
         return float(np.mean([one.icl for one in drawn])), float(np.mean([one.idg for one in drawn]))
 
     icl, idg = np.array([dmmse(tasks) for tasks in case.tasks]).T
-    ridge = theories.estimators.one_context.ridge_error(case.dimension, case.context_length, case.noise)
+    ridge = estimators.one_context.ridge_error(case.dimension, case.context_length, case.noise)
     return {"bayes": Bayes(np.array(case.tasks), icl, idg, icl - idg, float(ridge))}
 
 
@@ -183,16 +185,16 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Errors | Distanc
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Distances from both estimators; errors on new tasks and the pool's; the gap beside that of dMMSE."""
     distances, errors, gaps = figure.subplots(1, 3)
-    exact = result["theory/bayes"].to_dataset()
+    exact = view.theory.bayes
     figures.theory_line(errors, exact.tasks, exact.icl, color=figures.COLORS[1], label="dMMSE, new tasks")
     figures.theory_line(errors, exact.tasks, exact.idg, color=figures.COLORS[2], label="dMMSE, the pool's")
     figures.level_lines(errors, [float(exact.ridge)], label="ridge")
     figures.theory_line(gaps, exact.tasks, exact.gap, label="dMMSE, mean over pools")
-    if "simulation" in result.children:
-        _draw_runs(distances, errors, gaps, result)
+    if view.simulation:
+        _draw_runs(distances, errors, gaps, view)
         distances.legend()
     for axes, words in ((distances, "squared distance"), (errors, "mean squared error"), (gaps, "$g_{task}$")):
         axes.set(xscale="log", xlabel="tasks of the pool $K$", ylabel=words)
@@ -205,8 +207,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     gaps.legend(fontsize=7)
 
 
-def _draw_runs(distances: Any, errors: Any, gaps: Any, result: "xr.DataTree") -> None:
-    far, network, dmmse = (result[f"simulation/{name}"].to_dataset() for name in ("distances", "network", "dmmse"))
+def _draw_runs(distances: Any, errors: Any, gaps: Any, view: "View") -> None:
+    far, network, dmmse = (view.simulation[name] for name in ("distances", "network", "dmmse"))
     seeds = figures.seeds(far)
     for i, name in enumerate(("ridge", "dmmse")):
         label = f"from {'ridge' if name == 'ridge' else 'dMMSE'}, {seeds}"
@@ -230,8 +232,14 @@ STUDY = Study(
     name="transformer-task-diversity",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), tasks=(4, 16, 64, 256, 1024), steps=3000, pools=40, contexts=200),
+    presets={
+        "quick": Preset(Case(), seeds=1, size=(11.0, 3.6)),
+        "full": Preset(
+            replace(Case(), tasks=(4, 16, 64, 256, 1024), steps=3000, pools=40, contexts=200),
+            seeds=3,
+            size=(11.0, 3.6),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -251,7 +259,4 @@ STUDY = Study(
             at_most=False,
         ),
     ),
-    seeds=1,
-    full_seeds=3,
-    size=(11.0, 3.6),
 )

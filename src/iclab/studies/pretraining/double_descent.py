@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Limit, LimitOfMeans
 from iclab.numerics import checked, whole_number, whole_numbers
-from iclab.outcomes import Errors, Levels, Table
+from iclab.outcomes import Errors, Labelled, Levels
 from iclab.outcomes.errors import ErrorsByDimensionAndSequences, ErrorsByLengthAndSequences, ErrorsBySequences
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,14 @@ class Case:
         return self.runs(self.draws.dimension, self.drawn_tau)
 
 
-Answers = ErrorsByLengthAndSequences | ErrorsBySequences | ErrorsByDimensionAndSequences | Table | Levels
+Answers = ErrorsByLengthAndSequences | ErrorsBySequences | ErrorsByDimensionAndSequences | Labelled | Levels
 
 
 def theory(case: Case) -> dict[str, Answers]:
     """The limit for each context length; the limit, pool and leverage predictions at the finite one."""
-    errors, finite_size = theories.generalization.errors, theories.finite_size
+    from iclab.theory import finite_size, generalization
+
+    errors, finite_size = generalization.errors, finite_size
     tau = around(case.tau.grid(), [1.0])
     some = around(case.finite_tau.grid(), [1.0, *(1 + 1 / np.array(case.dimension))])
     curves = errors(Ratios(column(case.alpha), case.kappa, tau, case.noise), ridge=case.ridge)
@@ -109,21 +111,21 @@ def theory(case: Case) -> dict[str, Answers]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Errors on new tasks, on the pool and on the data against τ; the limit beside finite dimensions."""
     new, known, finite = figure.subplots(1, 3)
-    curves = result["theory/curves"].to_dataset()
+    curves = view.theory.curves
     for color, alpha in figures.colored(curves.alpha.values):
         curve = curves.sel(alpha=alpha)
         figures.theory_line(new, curve.tau, curve.icl, color=color, label=f"α = {alpha:g}")
         figures.theory_line(known, curve.tau, curve.idg, color=color)
         figures.dashed_line(known, curve.tau, curve.train.where(curve.train > 0), color=color)
-    limit, pool, leverage = (result[f"theory/{name}"].to_dataset() for name in ("limit", "pool", "leverage"))
+    limit, pool, leverage = (view.theory[name] for name in ("limit", "pool", "leverage"))
     figures.theory_line(finite, limit.tau, limit.icl, label="D → ∞")
     for color, dimension in figures.colored(pool.dimension.values, first=3):
         curve = pool.sel(dimension=dimension)
@@ -131,19 +133,19 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     for dimension in leverage.dimension.values:
         label = f"leverage, D = {dimension}"
         finite.plot(leverage.tau, leverage.icl.sel(dimension=dimension), "x", color=figures.INK, ms=5, label=label)
-    if "simulation" in result.children:
-        _draw_runs(finite, result)
-    error_axes(new, result, SEQUENCES, title="on new tasks (ICL)")
-    error_axes(known, result, SEQUENCES, title="on tasks of the pool (IDG); dashed: on the data")
-    error_axes(finite, result, SEQUENCES, title="on new tasks, in finite dimension")
+    if view.simulation:
+        _draw_runs(finite, view)
+    error_axes(new, view, SEQUENCES, title="on new tasks (ICL)")
+    error_axes(known, view, SEQUENCES, title="on tasks of the pool (IDG); dashed: on the data")
+    error_axes(finite, view, SEQUENCES, title="on new tasks, in finite dimension")
     known.set_ylim(bottom=0.1 * float(curves.idg.min()))
     new.legend()
     finite.legend(fontsize=7, loc="upper right")
 
 
-def _draw_runs(axes: "Axes", result: "xr.DataTree") -> None:
+def _draw_runs(axes: "Axes", view: "View") -> None:
     """Means of runs in the highest dimension, at the τ of their whole sizes."""
-    sizes, runs = result["theory/sizes"].to_dataset(), result["simulation/runs"].to_dataset()
+    sizes, runs = view.theory.sizes, view.simulation.runs
     largest = runs.dimension.values[-1]
     tau = sizes.sequences.sel(dimension=largest) / largest**2
     label = f"drawn runs, D = {largest}"
@@ -154,15 +156,21 @@ STUDY = Study(
     name="double-descent",
     question=str(__doc__),
     version=2,
-    quick=Case(),
-    full=replace(
-        Case(),
-        dimension=(32, 64, 128),
-        leverage_dimension=48,
-        tau=Span(0.05, 20.0, 401),
-        drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0),
-        draws=Draws((25, 50, 100), (8, 2, 1)),
-    ),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(11.0, 3.8)),
+        "full": Preset(
+            replace(
+                Case(),
+                dimension=(32, 64, 128),
+                leverage_dimension=48,
+                tau=Span(0.05, 20.0, 401),
+                drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0),
+                draws=Draws((25, 50, 100), (8, 2, 1)),
+            ),
+            seeds=8,
+            size=(11.0, 3.8),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -180,6 +188,4 @@ STUDY = Study(
             "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
         ),
     ),
-    seeds=8,
-    size=(11.0, 3.8),
 )

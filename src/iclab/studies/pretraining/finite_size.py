@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.numerics import checked, whole_number
-from iclab.outcomes import Errors, Table
+from iclab.outcomes import Errors, Labelled
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import law_of
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Case:
         return Grid.of(run, dimension=self.draws.dimension, tau=self.tau)
 
 
-def theory(case: Case) -> dict[str, Table]:
+def theory(case: Case) -> dict[str, Labelled]:
     """The three accounts of every run."""
-    finite_size = theories.finite_size
+    from iclab.theory import finite_size
 
-    def over_pools(account: Callable[..., Errors]) -> Table:
+    def over_pools(account: Callable[..., Errors]) -> Labelled:
         def mean(run: Run) -> Errors:
             d, n = run.size.dimension, run.size.sequences
             laws = [
@@ -83,14 +83,14 @@ def theory(case: Case) -> dict[str, Table]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Errors on new tasks and on the pool against 1/D: three accounts, and means of runs."""
-    accounts = {name: result[f"theory/{name}"].to_dataset() for name in ("limit", "pool", "leverage")}
+    accounts = {name: view.theory[name] for name in ("limit", "pool", "leverage")}
     titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
     for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         for i, (color, tau) in enumerate(figures.colored(accounts["limit"].tau.values)):
@@ -100,8 +100,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             figures.theory_line(axes, inverse, limit, color=color, label=f"{label}: limit")
             figures.dashed_line(axes, inverse, pool, color=color, label="pool prediction" if i == 0 else None)
             axes.plot(inverse, leverage, ":", color=color, lw=1.6, label="leverage prediction" if i == 0 else None)
-            if "simulation" in result.children:
-                runs = result["simulation/runs"].to_dataset()[target].sel(tau=tau)
+            if view.simulation:
+                runs = view.simulation.runs[target].sel(tau=tau)
                 figures.mean_points(axes, inverse, runs, color=color, label="drawn runs" if i == 0 else None)
         axes.set_title(title)
         axes.set_xlim(left=0)
@@ -114,8 +114,14 @@ STUDY = Study(
     name="finite-size",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), tau=(0.5, 1.5, 2.0, 4.0), pools=8, draws=Draws((25, 50, 100), (24, 10, 4))),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(8.0, 3.6)),
+        "full": Preset(
+            replace(Case(), tau=(0.5, 1.5, 2.0, 4.0), pools=8, draws=Draws((25, 50, 100), (24, 10, 4))),
+            seeds=8,
+            size=(8.0, 3.6),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -129,6 +135,4 @@ STUDY = Study(
             most=0.015,
         ),
     ),
-    seeds=8,
-    size=(8.0, 3.6),
 )

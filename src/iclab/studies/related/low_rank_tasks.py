@@ -15,17 +15,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Bounded, Limit
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import checked_lengths
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 WEIGHT, DIRECTION = 0.5, np.array([0.9, -0.6, 0.5])  # M = WEIGHT·I and the query at which shares are drawn
@@ -93,7 +93,9 @@ class LongContexts:
 
 def theory(case: Case) -> dict[str, Shares | LongContexts]:
     """The limit of the share, and the loss of long contexts around its projection."""
-    window, lengths = theories.softmax, np.array(case.share_lengths)
+    from iclab.theory import softmax
+
+    window, lengths = softmax, np.array(case.share_lengths)
     limit = float(window.gaussian_share(WEIGHT * np.eye(3), DIRECTION))
     inside, outside, rank = np.array([0.3, 0.45, 0.6]), np.linspace(0, 0.6, 25), min(case.seen)
     held = np.arange(case.dimension) < rank
@@ -147,10 +149,10 @@ def least(block: Float[Array, "k k"]) -> float:
     return float(np.linalg.svd(block, compute_uv=False)[-1])
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Entries of trained matrices; the loss of long contexts against the part outside the span; the share."""
-    simulated = "simulation" in result.children
-    trained = result["simulation/trained"].to_dataset() if simulated else None
+    simulated = view.simulation
+    trained = view.simulation.trained if simulated else None
     count = trained.sizes["seen"] if trained is not None else 0
     *matrices, losses, shares = figure.subplots(1, count + 2, squeeze=False)[0]
     if trained is not None:
@@ -160,14 +162,14 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             image = axes.imshow(entries, cmap="RdBu_r", vmin=-size, vmax=size)
             figure.colorbar(image, ax=axes, shrink=0.6)
             axes.set(title=f"trained $M$, $k$ = {rank}, seed 0", xticks=[], yticks=[])
-    long, limit = result["theory/long"].to_dataset(), result["theory/shares"].to_dataset()
+    long, limit = view.theory.long, view.theory.shares
     for color, i in figures.colored(range(long.sizes["inside"])):
         finite = long.loss.isel(inside=i).where(np.isfinite)
         label = f"inside {float(long.inside[i]):g}"
         figures.theory_line(losses, long.outside, finite, color=color, label=label)
     figures.theory_line(shares, limit.context_length, limit.share, label="limit $\\exp|Mx_q|^2$")
     if simulated:
-        drawn = result["simulation/shares"].to_dataset()
+        drawn = view.simulation.shares
         figures.seed_dots(shares, drawn.context_length, drawn.share.values, color=figures.COLORS[0], label="drawn")
     losses.set(title="long normal contexts", xlabel="part of $M$ outside the span", ylabel="mean squared error")
     shares.set(xscale="log", title="examples averaged over", xlabel="context length $n$", ylabel="$n$ E Σ a²")
@@ -179,8 +181,12 @@ STUDY = Study(
     name="low-rank-tasks",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), seen=(1, 2, 3), steps=800, share_examples=32_000_000),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(12.0, 3.2)),
+        "full": Preset(
+            replace(Case(), seen=(1, 2, 3), steps=800, share_examples=32_000_000), seeds=3, size=(12.0, 3.2)
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -198,6 +204,4 @@ STUDY = Study(
             order=1.0,
         ),
     ),
-    seeds=3,
-    size=(12.0, 3.2),
 )

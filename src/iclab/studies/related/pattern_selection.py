@@ -18,18 +18,17 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Bounded
 from iclab.numerics import increasing_grid, positive, require, share, whole_number
 from iclab.outcomes import quantity
 from iclab.problem import checked_lengths
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
+    from iclab.figures.view import View
     from iclab.simulation.related.patterns import Patterns, Weights
 
 Array = np.ndarray
@@ -127,8 +126,10 @@ class Pruning:
 
 def theory(case: Case) -> dict[str, Floors]:
     """The floor, in contexts of the tests."""
+    from iclab.theory import related
+
     lengths = np.array(case.lengths, dtype=float)
-    floor = theories.related.pattern_matching.matching_floor(np.array(case.fractions), lengths)
+    floor = related.pattern_matching.matching_floor(np.array(case.fractions), lengths)
     return {"floor": Floors(lengths, np.asarray(floor))}
 
 
@@ -206,18 +207,18 @@ def summed(case: Case, total: float) -> "Patterns":
     return known._replace(relevant=sums, tasks=np.array(list(itertools.permutations(range(count), 2))))
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Error against length with its floor; error out of the domain; hinge loss of pruned networks."""
     contexts, sums, pruning = figure.subplots(1, 3)
-    floor = result["theory/floor"].to_dataset()
+    floor = view.theory.floor
     figures.theory_line(contexts, floor.context_length, floor.error, label="floor of ideal attention")
-    if "simulation" in result.children:
-        seeds = result["simulation/others"].to_dataset()
+    if view.simulation:
+        seeds = view.simulation.others
         label = f"trained, {figures.seeds(seeds)}"
         figures.seed_dots(contexts, seeds.context_length, seeds.error.values, color=figures.COLORS[0], label=label)
-        outside = result["simulation/sums"].to_dataset()
+        outside = view.simulation.sums
         figures.seed_lines(sums, outside.coefficients, outside.error.values, color=figures.COLORS[1])
-        cut = result["simulation/pruning"].to_dataset()
+        cut = view.simulation.pruning
         for name, color in (("small", 0), ("large", 1)):
             label = f"the {name}est neurons" if name == "small" else "the largest neurons"
             figures.seed_lines(pruning, cut.pruned, cut[name].values, color=figures.COLORS[color], label=label)
@@ -235,8 +236,10 @@ STUDY = Study(
     name="pattern-selection",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), contexts=200_000),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(11.0, 3.6)),
+        "full": Preset(replace(Case(), contexts=200_000), seeds=3, size=(11.0, 3.6)),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -258,6 +261,4 @@ STUDY = Study(
         Bounded("simulation/pruning/tenth_small", "The smallest tenth of the neurons is of no use.", bound=0.02),
         Bounded("simulation/pruning/tenth_large", "The largest tenth is.", bound=0.08, at_most=False),
     ),
-    seeds=3,
-    size=(11.0, 3.6),
 )

@@ -16,18 +16,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Share, Within
 from iclab.numerics import increasing_grid, positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
+    from iclab.figures.view import View
     from iclab.theory.related.rank_limited import TestContexts
 
 Array = np.ndarray
@@ -108,7 +107,9 @@ class Critical:
 
 def theory(case: Case) -> dict[str, RankLosses | NoisyTests | Critical]:
     """Losses of pretraining and of tests for all ranks, at the noises of the case and along a line of them."""
-    limited, population = theories.related.rank_limited, theories.population
+    from iclab.theory import population, related
+
+    limited, population = related.rank_limited, population
     pretrained, ranks = population.moments(case.problem), np.arange(1, case.problem.dimension + 1)
     inputs = np.diag(case.problem.eigenvalues)
     tested = limited.contexts(inputs, case.test_length, task_covariance=np.diag(case.problem.task_spectrum))
@@ -135,8 +136,9 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, RankLosses | Noi
 
     from iclab.simulation.linear.statistics import Statistics
     from iclab.simulation.related import low_rank
+    from iclab.theory import population
 
-    moments, size = theories.population.moments(case.problem), case.problem.dimension
+    moments, size = population.moments(case.problem), case.problem.dimension
     for_start, for_passes, for_tests, for_misled = jax.random.split(key, 4)
     ranks = tuple(range(1, size + 1))
     start = low_rank.factors(size, ranks, scale=case.initial, key=for_start)
@@ -156,7 +158,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, RankLosses | Noi
     misled = low_rank.frozen_losses(
         gamma, case.test, noises=np.zeros(1), contexts=case.contexts, tasks=case.tasks, key=for_misled
     )
-    loss = theories.population.loss
+    loss = population.loss
     return {
         "trained": RankLosses(np.array(ranks), loss(moments, gamma)),
         "one_pass": RankLosses(few, loss(moments, passed)),
@@ -165,30 +167,30 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, RankLosses | Noi
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Losses of training by rank; test error against noise for each rank; the staircase of the best rank."""
     training, tests, stairs = figure.subplots(1, 3, width_ratios=[1, 1.3, 1])
-    lines = result["theory/lines"].to_dataset()
-    simulated = "simulation" in result.children
+    lines = view.theory.lines
+    simulated = view.simulation
     for name, color, label in (("trained", 0, "pretraining"), ("misled", 1, "irrelevant features in the context")):
-        exact = result[f"theory/{name}"].to_dataset()
+        exact = view.theory[name]
         figures.theory_line(training, exact["rank"], exact.loss, color=figures.COLORS[color], label=label)
         if simulated:
-            rows = result[f"simulation/{name}"].to_dataset().loss.values
+            rows = view.simulation[name].loss.values
             figures.seed_dots(training, exact["rank"], rows, color=figures.COLORS[color])
     if simulated:
-        passed = result["simulation/one_pass"].to_dataset()
+        passed = view.simulation.one_pass
         for row in passed.loss.values:
             training.plot(passed["rank"], row, "x", ms=5, color=figures.INK, zorder=6)
     for i, (color, rank) in enumerate(figures.colored(lines["rank"].values)):
         error = lines.loss.isel(rank=i) - lines.noise
         figures.theory_line(tests, lines.noise, error, color=color, label=f"r = {rank}")
         if simulated:
-            drawn = result["simulation/tests"].to_dataset().isel(rank=i)
+            drawn = view.simulation.tests.isel(rank=i)
             figures.seed_dots(tests, drawn.noise, (drawn.loss - drawn.noise).values, color=color)
     figures.theory_line(stairs, lines.noise, lines.best_rank)
     if simulated:
-        drawn = result["simulation/tests"].to_dataset()
+        drawn = view.simulation.tests
         label = f"drawn contexts, {figures.seeds(drawn)}"
         figures.seed_dots(stairs, drawn.noise, drawn.best_rank.values, color=figures.COLORS[0], label=label)
         stairs.legend()
@@ -203,8 +205,12 @@ STUDY = Study(
     name="rank-robustness",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), one_pass_steps=6000, batch=256, contexts=1_000_000),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(11.0, 3.8)),
+        "full": Preset(
+            replace(Case(), one_pass_steps=6000, batch=256, contexts=1_000_000), seeds=3, size=(11.0, 3.8)
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -239,6 +245,4 @@ STUDY = Study(
             most=0.015,
         ),
     ),
-    seeds=3,
-    size=(11.0, 3.8),
 )

@@ -17,17 +17,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Bounded
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
+    from iclab.figures.view import View
     from iclab.simulation.related.token_networks import Losses
 
 Array = np.ndarray
@@ -103,7 +102,9 @@ class Leak:
 
 def theory(case: Case) -> dict[str, Levels | Curves]:
     """Losses of the mechanism behind each network, and of mixing mechanisms against the number of pairs."""
-    mixing, size = theories.tokens.mixing, case.dimension
+    from iclab.theory import tokens
+
+    mixing, size = tokens.mixing, case.dimension
 
     def mixed(pairs: int, *, masked: bool, gain: float = 1.0) -> float:
         return mixing.best_loss(*mixing.attention_mixing(pairs, masked=masked, gain=gain), dimension=size)
@@ -133,6 +134,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
     import jax
 
     from iclab.simulation.related.token_networks import Network, Sizes, trained_losses
+    from iclab.theory import tokens
 
     sizes = Sizes(case.dimension, case.pairs, case.width, case.batch)
 
@@ -158,7 +160,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
     ]
     loss = np.array([losses.query for losses in found])
     leak = run(LEAK, case.leak_steps, len(NETWORKS))
-    mixing, size = theories.tokens.mixing, case.dimension
+    mixing, size = tokens.mixing, case.dimension
     unmasked = mixing.best_loss(*mixing.attention_mixing(case.pairs, masked=False), dimension=size)
     matched = mixing.matched_loss(case.pairs, dimension=size)
     return {
@@ -167,10 +169,10 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Losses of the networks beside their mechanisms; losses of mechanisms against the number of pairs; the leak."""
     rows, curves, leaks = figure.subplots(1, 3, width_ratios=[1.3, 1.2, 0.7])
-    levels, exact = result["theory/levels"].to_dataset(), result["theory/curves"].to_dataset()
+    levels, exact = view.theory.levels, view.theory.curves
     place = np.arange(len(ROWS))
     rows.plot(place, levels.loss.values, "_", ms=26, mew=1.6, color=figures.INK, label="mechanism, exact")
     rows.plot(2, float(levels.construction), "_", ms=26, mew=1.6, color=figures.COLORS[3], label="construction")
@@ -179,8 +181,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     for i, gain in enumerate(GAINS):
         curve = exact.gained.isel(gain=i)
         figures.dashed_line(curves, exact.pairs, curve, color=figures.COLORS[2 + 2 * i], label=f"gain {gain:g}")
-    if "simulation" in result.children:
-        trained, leak = (result[f"simulation/{name}"].to_dataset() for name in ("trained", "leak"))
+    if view.simulation:
+        trained, leak = (view.simulation[name] for name in ("trained", "leak"))
         figures.seed_dots(rows, place, trained.loss.values, color=figures.COLORS[0], label="trained network")
         for i, name in enumerate(("training", "query")):
             figures.seed_dots(leaks, [i], leak[name].values[:, None], color=figures.COLORS[1])
@@ -197,8 +199,14 @@ STUDY = Study(
     name="separate-tokens",
     question=str(__doc__),
     version=2,
-    quick=Case(),
-    full=replace(Case(), pairs=16, width=32, steps=(600, 1500, 2000, 4000), leak_steps=1000),
+    presets={
+        "quick": Preset(Case(), seeds=1, size=(11.0, 3.8)),
+        "full": Preset(
+            replace(Case(), pairs=16, width=32, steps=(600, 1500, 2000, 4000), leak_steps=1000),
+            seeds=3,
+            size=(11.0, 3.8),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -224,7 +232,4 @@ STUDY = Study(
         Bounded("simulation/leak/training", "Without a mask labels are copied: training succeeds.", bound=0.05),
         Bounded("simulation/leak/query", "What copies labels answers no query.", bound=0.93, at_most=False),
     ),
-    seeds=1,
-    full_seeds=3,
-    size=(11.0, 3.8),
 )

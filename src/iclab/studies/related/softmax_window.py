@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Bounded, Within
 from iclab.numerics import increasing_grid, positive, require, whole_number
 from iclab.problem import checked_lengths
@@ -31,12 +30,13 @@ from iclab.studies.related.windows import (
     TrainedByLength,
     TrainedByRatio,
 )
-from iclab.study import Study
+from iclab.study import Preset, Study
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
+
+    from iclab.figures.view import View
 
 Array = np.ndarray
 BLOCKS = 120  # batches of the test of a trained matrix
@@ -73,7 +73,9 @@ class Case:
 
 def theory(case: Case) -> dict[str, ByRatio | ByLength | Curves | Laws | Rivals | Kinked]:
     """Exact best scales and errors; error against scale; laws in the length; linear attention on the same class."""
-    window = theories.softmax
+    from iclab.theory import softmax
+
+    window = softmax
     noise, law = 1 / np.array(case.ratios), {"dimension": case.dimension, "context_length": case.context_length}
     best = np.array([window.best_scale(**law, slope_variance=1.0, noise=float(one)) for one in noise])
     small = {"dimension": case.lengths_dimension, "noise": 1 / case.lengths_ratio}
@@ -102,7 +104,9 @@ def theory(case: Case) -> dict[str, ByRatio | ByLength | Curves | Laws | Rivals 
 
 def laws(case: Case) -> Laws:
     """Best scales at lengths from 10 to 3000."""
-    window, noise = theories.softmax, 1 / case.lengths_ratio
+    from iclab.theory import softmax
+
+    window, noise = softmax, 1 / case.lengths_ratio
     size, lengths = case.lengths_dimension, np.unique(np.geomspace(10, 3000, 12).astype(int))
     smooth = [
         window.best_scale(dimension=size, context_length=int(n), slope_variance=1.0, noise=noise) for n in lengths
@@ -113,14 +117,18 @@ def laws(case: Case) -> Laws:
 
 def exact_error(dimension: int, length: "int | Array", scale: "float | Array", noise: "float | Array") -> Array:
     """Exact loss of affine functions of unit slope, less the noise of the target."""
-    affine_loss = theories.softmax.affine_loss
+    from iclab.theory import softmax
+
+    affine_loss = softmax.affine_loss
     loss = affine_loss(scale, dimension=dimension, context_length=length, slope_variance=1.0, noise=noise)
     return np.asarray(loss - noise)
 
 
 def kinked_scale(dimension: int, length: int, noise: float) -> float:
     """Best scale for functions with a kink."""
-    window = theories.softmax
+    from iclab.theory import softmax
+
+    window = softmax
     kernel = partial(window.kinked_kernel, dimension=dimension, slope_variance=1.0)
     return window.best_kernel_scale(kernel, dimension=dimension, context_length=length, noise=noise)
 
@@ -170,25 +178,25 @@ def read(
     return scale, drawn, rest / np.linalg.norm(matrices, axis=(1, 2))
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: "View", figure: "Figure") -> None:
     """Error against scale with the trained windows; best scale against length; linear attention and offsets."""
     errors, scales, rivals = figure.subplots(1, 3)
-    curves, laws = result["theory/curves"].to_dataset(), result["theory/laws"].to_dataset()
+    curves, laws = view.theory.curves, view.theory.laws
     for i, (color, ratio) in enumerate(figures.colored(curves.ratio.values)):
         label = f"$L^2/\\rho$ = {ratio:g}"
         figures.theory_line(errors, curves.scale, curves.error.isel(ratio=i), color=color, label=label)
-        if "simulation" in result.children:
-            run = result["simulation/best"].to_dataset().isel(ratio=i)
+        if view.simulation:
+            run = view.simulation.best.isel(ratio=i)
             errors.plot(run.scale.values, run.drawn.values, "o", ms=4, mfc="none", color=figures.INK, zorder=5)
     lines = (("smooth", "affine, exact", 0), ("kinked", "with a kink, exact", 1))
     for name, label, color in lines:
         figures.theory_line(scales, laws.context_length, laws[name], color=figures.COLORS[color], label=label)
     figures.dashed_line(scales, laws.context_length, laws.law, color=figures.COLORS[0], label="affine, long contexts")
-    if "simulation" in result.children:
-        run = result["simulation/lengths"].to_dataset()
+    if view.simulation:
+        run = view.simulation.lengths
         label = f"trained, {figures.seeds(run)}"
         figures.seed_dots(scales, run.context_length, run.scale.values, color=figures.INK, label=label)
-    rival = result["theory/rivals"].to_dataset()
+    rival = view.theory.rivals
     figures.theory_line(rivals, rival.offset, rival.linear, color=figures.COLORS[1], label="linear attention")
     figures.theory_line(rivals, rival.offset, rival.softmax, color=figures.COLORS[0], label="softmax attention")
     errors.set(xscale="log", yscale="log", xlabel="scale $w$", ylabel="mean squared error $-\\ \\rho$")
@@ -205,8 +213,12 @@ STUDY = Study(
     name="softmax-window",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), ratios=(1.0, 4.0, 16.0, 64.0), lengths=(10, 50, 200)),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(11.0, 3.6)),
+        "full": Preset(
+            replace(Case(), ratios=(1.0, 4.0, 16.0, 64.0), lengths=(10, 50, 200)), seeds=3, size=(11.0, 3.6)
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -248,6 +260,4 @@ STUDY = Study(
             most=0.02,
         ),
     ),
-    seeds=3,
-    size=(11.0, 3.6),
 )
