@@ -2,11 +2,10 @@
 
 Softmax attention has no closed theory here: what is judged is whether its loss drops as often as that of linear
 attention with as many modes, once if key and query are merged, once for each mode if they are separate. Drops are
-counted by a written rule: a stage is a stretch of 5 % of log-time on which the loss moves by less than 2 % of its
-first value per unit of log-time, and stages are set apart by drops of 5 %. Theory is linear attention, its plateaus
-and its number of drops. Simulation draws sequences and trains on their tokens. Inputs are small, so that scores stay
-small until something is learned; with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, without
-its rates and starts.
+counted by the rule of `iclab.outcomes.curves.stages`: a stage is a stretch of log-time on which the loss hardly
+moves, and a drop sets two stages apart. Theory is linear attention, its plateaus and its number of drops. Simulation
+draws sequences and trains on their tokens. Inputs are small, so that scores stay small until something is learned;
+with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, without its rates and starts.
 """
 
 from dataclasses import dataclass, replace

@@ -2,10 +2,11 @@
 
 A linear transformer of two factors learns the modes of its inputs one after another, largest eigenvalue first.
 *Leading order in 1/N*: every mode follows a closed law of its own. *Exact at any N*: the gradient flow in which the
-modes compete through a shared term. The gap between the two falls as 1/N and compounds while a mode waits: at N = 8
-the last mode is off by more than a factor of four at the end. Simulation is one-pass stochastic gradient descent of
-the whole transformer on drawn tokens; its own noise moves strengths by an amount of order rate/batch, which neither
-theory holds. Of arXiv 2504.12916; the exact flow is derived in docs/derivations/modes.
+modes compete through a shared term. The gap between the two falls as 1/N and compounds while a mode waits; the claims
+ask that at the shortest context the leading order misses its worst mode by a large factor at the end. Simulation is
+one-pass stochastic gradient descent of the whole transformer on drawn tokens; its own noise moves strengths by an
+amount of order rate/batch, which neither theory holds. Of arXiv 2504.12916; the exact flow is derived in
+docs/derivations/modes. Findings of earlier runs: docs/studies/mode-staging.
 """
 
 from dataclasses import dataclass, replace

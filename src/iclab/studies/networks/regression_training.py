@@ -1,19 +1,19 @@
 """Which estimator does a transformer come to resemble while it learns to regress in context?
 
-A causal transformer reads inputs and labels in turn and answers at every input. *The question* is that of arXiv
-2208.01066 and 2211.15661, whose networks and training are far larger; none of their figures is reproduced in size.
-*Ours*: a small network, its loss against the number of examples in context at several steps of training, and its
-squared distance from ridge, least squares and gradient descent of one and several steps on the same contexts, and
-from dMMSE where tasks come from a pool. Inputs are white, so that a preconditioner of descent would be a rate.
-*Exact*: with linear functions w ~ N(0, I) ridge at the noise level is the Bayes estimator, so that no network is
-below it on new tasks, and what a network loses more is its squared distance from ridge; the errors of the
-estimators at finite D, docs/derivations/estimators. *Simulated*, six seeds of the quick case: after 8 examples the
-loss ends at 1.4 to 1.6 times that of ridge. In the three that are shown the squared distance is then .08 to .10 from
-ridge, .07 to .08 from four steps of descent, .11 to .15 from least squares and .18 to .23 from one step; at every
-step before, four steps of descent are nearest or within .006 of it. In the full case, wider, deeper and trained 2.5
-times as long, three runs end at 1.10 to 1.16 times the loss of ridge; up to step 800 four steps of descent are
-nearest, from step 3000 on ridge is, at the end .014 to .024 away, least squares .03 to .05, descent .09 or .10. *Not
-reproduced*: a network that reaches the Bayes error.
+A causal transformer reads inputs and labels in turn and predicts the label of every input. The question is that of
+arXiv 2208.01066 and 2211.15661, whose networks and training are far larger; none of their figures is reproduced in
+size. Inputs are white, so that a preconditioner of gradient descent would be a learning rate.
+
+Theory gives the errors of estimators at finite D against the number of examples, docs/derivations/estimators. With
+linear functions w ~ N(0, I) ridge at the noise level is the Bayes estimator: no network is below it on new tasks,
+and what a network loses more is its squared distance from ridge. Simulation trains a small network, tests it at
+several steps of training, and takes its squared distance from ridge, least squares and gradient descent of one and
+several steps on the same contexts, and from dMMSE where tasks come from a pool.
+
+The claims ask that drawn contexts give ridge its exact error and, for linear functions, that no network is below the
+Bayes error, that the trained one comes near to it, and that it is nearer to ridge than to one step of gradient
+descent or to least squares. That it reaches the Bayes error is not claimed. Findings of earlier runs:
+docs/studies/regression-training.
 """
 
 import json
@@ -262,7 +262,7 @@ STUDY = Study(
             -4.0,
             at_most=False,
         ),
-        _bayes("ratio", "After training the last answer loses less than twice what ridge does.", 2.0),
+        _bayes("ratio", "After training the last prediction loses less than twice what ridge does.", 2.0),
         _bayes("from_one_step", "The trained network is nearer to ridge than to one step of gradient descent.", 0.7),
         _bayes("from_least_squares", "It is nearer to ridge than to least squares.", 0.9),
     ),

@@ -1,18 +1,16 @@
 """Is a longer context always better?
 
-Longer contexts tell more of their task, but linear attention that was pretrained on few tasks, or on few
-sequences, can become worse with them: its error on new tasks then has a least value at a finite context length,
-α = N/D. So has the error on tasks of the pool, for τ < 1 and pools of middle size. Theory is the proportional limit
-without ridge, the best length of each curve, and the error of tests at other lengths than those of pretraining:
-longer test contexts always lower it, to a floor that the length of pretraining sets. Simulation draws runs without
-ridge and fits their readouts. The claims are that the best lengths are the least points of the curves, and that the
-means of runs on few sequences tend to the limit with a gap of order 1/D. Published as figure 2 of arXiv 2405.11751;
-tests at other lengths go beyond it.
+Longer contexts tell more of their task, but linear attention that was pretrained on few tasks, or on few sequences,
+can become worse with them: its error on new tasks then has a least value at a finite context length, α = N/D. So has
+the error on tasks of the pool, for τ < 1 and pools of middle size. Published as figure 2 of arXiv 2405.11751; tests
+at other lengths go beyond it.
 
-The full case draws one point where that order is not reached: new tasks at α = 1000 and κ = τ = .5. In long contexts
-a pool of K tasks shows D K features, and there are as many sequences. Its gap is 16, 12 and 10 % at D = 25, 50 and
-100 in three seeds, and the claim on new tasks does not hold, at an order of .62; that of the nine other points is
-1.07.
+Theory is the proportional limit without ridge, the best length of each curve, and the error of tests at other
+lengths than those of pretraining: longer test contexts always lower it, to a floor that the length of pretraining
+sets. Simulation draws runs without ridge and fits their readouts. The claims ask that the best lengths are the least
+points of the curves, and that the means of runs on few sequences tend to the limit with a gap of order 1/D. That
+order can fail in long contexts where sequences are as many as the features of the pool, D K. Findings of earlier
+runs: docs/studies/context-length.
 """
 
 import json

@@ -4,9 +4,9 @@ Means of runs lie off the proportional limit by a term of order 1/D. Theory give
 at the ratios of its whole sizes; the *pool* prediction, which keeps the pool, the exact moments of contexts and all
 D(D + 1) weights; and the *leverage* prediction, which adds that sequences differ in leverage. Predictions are means
 over a few pools. Simulation draws runs and fits their readouts, below and beyond interpolation, τ = 1. The claims
-are that the gaps of limit and pool prediction fall like 1/D, and that the leverage prediction is off by 1.5 % at
-most. The pool prediction is the closer one beyond interpolation and the farther one below. The limit is that of
-arXiv 2405.11751; the two predictions go beyond it.
+are that the gaps of limit and pool prediction fall like 1/D, and that the leverage prediction is close to the means
+in every dimension. The limit is that of arXiv 2405.11751; the two predictions go beyond it. Findings of earlier runs:
+docs/studies/finite-size.
 """
 
 from collections.abc import Callable

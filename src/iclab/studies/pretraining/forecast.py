@@ -1,9 +1,9 @@
 """What will one run of finite dimension show, and how far will it lie from the mean?
 
 Theory forecasts the mean of runs: the proportional limit, the prediction for a pool, and the one that adds unequal
-leverage. Single runs scatter around it, by more than predictions for other pools do. Simulation therefore draws runs
-and fits their readouts: the band is their mean, give or take two standard deviations. The claim is that it covers 90
-to 99 % of the errors of runs drawn afresh. Goes beyond arXiv 2405.11751.
+leverage. Single runs scatter around it, with their sequences as with their pools. Simulation therefore draws runs and
+fits their readouts: the band is their mean, give or take two standard deviations. The claims are that it covers most
+errors of runs drawn afresh, yet is not so wide as to cover nearly all. Goes beyond arXiv 2405.11751.
 """
 
 from dataclasses import dataclass, replace

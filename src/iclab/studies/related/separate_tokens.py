@@ -6,8 +6,9 @@ tell pairs help much; and without a mask a layer trained on all answers copies t
 input. *Derived here*: the exact loss of the two-layer mechanism for any mixing of tokens, with its consequences at
 finite length, docs/derivations/token_mixing: without mask and positions (d + 1)/(d + 2) at any length, with a mask
 gains that are logarithmic, with positions the value of matched tokens. *Simulated*: networks trained by Adam; a
-trained first layer also preconditions, so that a network can go below the value of matched tokens. One
-start in ten or so still rests on a plateau at the end: of two layers the better of two starts is shown.
+trained first layer also preconditions, so that a network can go below the value of matched tokens. A start may still
+rest on a plateau at the end: of several starts of two layers the one that trains best is kept. Findings of earlier
+runs: docs/studies/separate-tokens.
 """
 
 from dataclasses import dataclass, replace
