@@ -13,14 +13,21 @@ import numpy as np
 
 from iclab.claims import Claim, Verdict
 from iclab.numerics import one_of, require
-from iclab.outcomes import Quantity, quantities
+from iclab.outcomes import Quantity, View, quantities
 from iclab.provenance import device, environment, simulating
 
 if TYPE_CHECKING:
     import xarray as xr
+    from jaxtyping import PRNGKeyArray as Key
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    Axes = Figure = Key = Any  # for annotations of studies: neither matplotlib nor JAX is loaded for them
 
-    from iclab.figures.view import View
+__all__ = [
+    "SCHEMA", "Axes", "Figure", "Key", "Outcomes", "Preset", "Study", "View", "case_json", "dataset_at", "joined",
+    "seed_numbers",
+]  # fmt: skip
 
 SCHEMA = 1  # of the labelled result; raised when its groups or attributes change their meaning
 
@@ -55,7 +62,7 @@ class Study:
     presets: Mapping[str, Preset]
     theory: Callable[..., Outcomes]
     simulation: Callable[..., Outcomes] | None
-    figure: "Callable[[View, Figure], None]"
+    figure: Callable[[View, Figure], None]
     claims: tuple[Claim, ...]
     start: Callable[[Any, int], Any] | None = None
     vocabulary: Mapping[str, Quantity] = field(default_factory=dict)  # of its axes and quantities, by name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from iclab.figures import legends
-from iclab.figures.view import View
+from iclab.outcomes import View
 
 if TYPE_CHECKING:
     import xarray as xr

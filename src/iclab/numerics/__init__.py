@@ -31,6 +31,8 @@ from iclab.numerics.constraints import (
     Counts,
     Fraction,
     Kind,
+    Magnitude,
+    Magnitudes,
     Nonnegative,
     OneOf,
     Positive,
@@ -47,9 +49,10 @@ from iclab.numerics.minima import golden_section, least
 from iclab.numerics.roots import increasing_root
 
 __all__ = [
-    "LEAST", "MOST", "Checked", "Constraint", "Count", "Counts", "Fraction", "Kind", "Nonnegative", "OneOf",
-    "Positive", "Positives", "Real", "Reals", "Share", "Values", "Whole", "Wholes", "checked", "checked_covariance",
-    "checked_number", "constraints", "divides", "every", "floats", "golden_section", "increasing_grid",
-    "increasing_root", "instance", "intervals", "least", "magnitude", "magnitude_number", "nonnegative", "numbers",
-    "one_of", "pair", "positive", "require", "share", "whole_number", "whole_numbers", "with_turns",
+    "LEAST", "MOST", "Checked", "Constraint", "Count", "Counts", "Fraction", "Kind", "Magnitude", "Magnitudes",
+    "Nonnegative", "OneOf", "Positive", "Positives", "Real", "Reals", "Share", "Values", "Whole", "Wholes",
+    "checked", "checked_covariance", "checked_number", "constraints", "divides", "every", "floats",
+    "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude",
+    "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share", "whole_number",
+    "whole_numbers", "with_turns",
 ]  # fmt: skip

@@ -17,8 +17,8 @@ from typing import Annotated, Any, Protocol, get_type_hints, runtime_checkable
 from iclab.numerics.checks import checked, checked_number, instance, one_of, share, whole_number, whole_numbers
 
 __all__ = [
-    "Checked", "Constraint", "Count", "Counts", "Fraction", "Kind", "Nonnegative", "OneOf", "Positive", "Positives",
-    "Real", "Reals", "Share", "Whole", "Wholes", "constraints",
+    "Checked", "Constraint", "Count", "Counts", "Fraction", "Kind", "Magnitude", "Magnitudes", "Nonnegative",
+    "OneOf", "Positive", "Positives", "Real", "Reals", "Share", "Whole", "Wholes", "constraints",
 ]  # fmt: skip
 
 
@@ -138,6 +138,8 @@ Count = Annotated[int, Whole()]
 Counts = Annotated[tuple[int, ...], Wholes()]
 Positive = Annotated[float, Real(above=0.0)]
 Positives = Annotated[tuple[float, ...], Reals(above=0.0)]
+Magnitude = Annotated[float, Real(above=0.0, infinite=True)]
+Magnitudes = Annotated[tuple[float, ...], Reals(above=0.0, infinite=True)]
 Nonnegative = Annotated[float, Real(at_least=0.0)]
 Fraction = Annotated[float, Share()]
 

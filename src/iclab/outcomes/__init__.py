@@ -5,6 +5,7 @@ from iclab.outcomes.labelled import (
     Labelled,
     Quantity,
     labelled,
+    parts,
     quantities,
     quantity,
     unlabelled,
@@ -24,6 +25,7 @@ from iclab.outcomes.modes import (
 )
 from iclab.outcomes.pretraining import Errors, EstimatorErrors, FittedErrors
 from iclab.outcomes.training import DropCounts, HeadCurves, Levels, LossCurve, SearchEnds, Trajectory, ValueCurves
+from iclab.outcomes.view import Groups, View
 
 __all__ = [
     "VOCABULARY",
@@ -33,6 +35,7 @@ __all__ = [
     "ExpectedLoss",
     "FittedErrors",
     "GammaRuns",
+    "Groups",
     "HeadCurves",
     "HeadRuns",
     "Labelled",
@@ -49,7 +52,9 @@ __all__ = [
     "Trajectory",
     "TransformerCurves",
     "ValueCurves",
+    "View",
     "labelled",
+    "parts",
     "quantities",
     "quantity",
     "unlabelled",

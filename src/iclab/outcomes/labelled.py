@@ -12,7 +12,9 @@ import numpy as np
 
 from iclab.numerics import require
 
-__all__ = ["VOCABULARY", "Labelled", "Quantity", "labelled", "quantities", "quantity", "unlabelled", "vocabulary"]
+__all__ = [
+    "VOCABULARY", "Labelled", "Quantity", "labelled", "parts", "quantities", "quantity", "unlabelled", "vocabulary",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,11 @@ def labelled(axes: Mapping[str, Any], **arrays: Any) -> Labelled:
             )
         placed[name] = (tuple(names), array)
     return Labelled(points, placed)
+
+
+def parts(outcome: Any, *names: str) -> dict[str, Any]:
+    """Fields of an outcome by name, to be labelled anew: labelled({"tau": tau}, **parts(errors, "icl", "idg"))."""
+    return {name: getattr(outcome, name) for name in names}
 
 
 def quantity(symbol: str, *axes: str, unit: str = "", words: str = "") -> Any:

@@ -9,7 +9,6 @@ ends. Published as figure 1 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +19,7 @@ from iclab.outcomes import Labelled, Levels, LossCurve
 from iclab.problem import Regression
 from iclab.studies.dynamics.published import merged_units
 from iclab.studies.dynamics.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 PUBLISHED = merged_units(0.001, context_length=31)
 
@@ -61,7 +54,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Levels]:
     }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     from iclab.theory import population
 
@@ -72,7 +65,7 @@ def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> di
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss against time: theory, every seed of the largest training set, both levels."""
     axes = figure.subplots()
     reduced = view.theory.reduced.isel(seed=0)

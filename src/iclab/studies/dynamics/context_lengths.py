@@ -10,7 +10,6 @@ section 2.2 of arXiv 2501.16265; the shifts go beyond it.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -31,13 +30,7 @@ from iclab.studies.dynamics.training import (
     on_sequences,
     test_panel,
 )
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 EPOCH = 0.3947308961  # training time of an epoch of the published run: 2 × its rate .02 × N^(2/3)
 
@@ -126,7 +119,7 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, LossCurve | Levels
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent at three rates and on drawn training sets; tests on drawn contexts."""
     import jax
 
@@ -137,7 +130,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
     moments = population.moments(case.problem)
     layer = MergedAttention(np.ones(1), population.best_gamma(moments)[None])
 
-    def test(law: Regression, key: "PRNGKeyArray") -> float:
+    def test(law: Regression, key: Key) -> float:
         drawn = contexts.draw(law, case.test_contexts, key=key)
         return float(np.mean((predictions.predict(drawn, layer) - drawn.target) ** 2))
 
@@ -152,7 +145,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Training on mixed lengths, and the loss of its best layer under each kind of test."""
     panels = figure.subplot_mosaic(
         [["training", "lengths", "noises"], ["training", "inputs", "tasks"]], width_ratios=[1.7, 1, 1]

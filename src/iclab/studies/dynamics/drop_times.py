@@ -9,7 +9,6 @@ prediction free, whose drops approach the predicted ones with many sequences. Go
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
@@ -21,13 +20,7 @@ from iclab.outcomes import Labelled, Levels, LossCurve, labelled
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import TrainingCase, drawn_statistics, first_seed, on_drawn, on_population
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -59,7 +52,7 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled | Levels]
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Labelled | LossCurve]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled | LossCurve]:
     """Times at which gradient descent passes the middles between levels; NaN for drops after the last step."""
     from iclab.theory import dynamics, population
 
@@ -80,7 +73,7 @@ def fine_marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.round(np.concatenate([[0], np.geomspace(max(1, steps / 400), steps, 2000)])).astype(int))
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """One run with the predicted drops; simulated against predicted times of all drops and seeds."""
     run, times = figure.subplots(1, 2, width_ratios=[1.4, 1])
     predicted = view.theory.drops.half_drop

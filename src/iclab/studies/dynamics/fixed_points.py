@@ -21,13 +21,9 @@ from iclab.numerics import positive, whole_number, whole_numbers
 from iclab.outcomes import Labelled, SearchEnds, labelled
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import first_seed
-from iclab.study import Preset, Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
     from iclab.simulation.linear.stationary import Found
 
 VANISHES = 1e-9  # slope below which a search has found a fixed point; found ones lie at 1e-14
@@ -70,7 +66,7 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
     return {"points": labelled({"point": None}, loss=np.sort(found))}
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Labelled | SearchEnds]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled | SearchEnds]:
     """Where searches end on the population loss, and the different losses found there and on drawn sequences."""
     import jax
 
@@ -81,7 +77,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
     moments = population.moments(case.problem)
     law = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
     ends = stationary.search(law, start, iterations=case.iterations)
-    count = len(theory(case, start)["points"].values)
+    count = len(theory(case, start)["points"].loss)
     drawn = []
     for size in case.sequences:
         sample = statistics(contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)), start)
@@ -102,7 +98,7 @@ def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
     return np.array([group.mean() for group in groups])
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Ends of all searches beside the predicted losses; distance of those found on drawn sequences."""
     ends, gaps = figure.subplots(1, 2, width_ratios=[1.4, 1])
     points = first_seed(view.theory.points.loss)

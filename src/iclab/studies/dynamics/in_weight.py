@@ -9,7 +9,6 @@ the drawn tests; the two witnesses share the weights at the start and nothing el
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +19,7 @@ from iclab.numerics import require
 from iclab.outcomes import Labelled, labelled
 from iclab.problem import Regression, checked_mixture
 from iclab.studies.dynamics.training import TrainingCase, marks
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 EPOCH = 0.031  # training time of an epoch of the published run: 2 × its rate .0005 × N
 CURVES = {"training": "training loss", "in_context": "in-context test", "in_weight": "in-weight test"}
@@ -79,7 +72,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, Labelled]:
     }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent on drawn mixtures of each size, tested on drawn sequences as many."""
     import jax
 
@@ -116,7 +109,7 @@ def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> di
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Training loss and both test losses against time, a color for each fraction; one seed."""
     for (name, title), axes in zip(CURVES.items(), figure.subplots(1, 3), strict=True):
         exact = view.theory[name]

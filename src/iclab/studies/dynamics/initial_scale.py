@@ -9,7 +9,6 @@ Published as figure 6 of arXiv 2501.16265, without its scales.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +19,7 @@ from iclab.numerics import require
 from iclab.outcomes import Labelled, Levels, labelled
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import FINER, TrainingCase, drawn_statistics, log_marks, on_drawn, on_population
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -73,7 +66,7 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled | Levels]
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent from each start on the population moments at three rates, and on drawn training sets."""
     from iclab.theory import population
 
@@ -102,7 +95,7 @@ def sizes(case: Case) -> np.ndarray:
     return case.initial * np.array(case.factors)
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss against the logarithm of time, a color for each size of the start."""
     axes = figure.subplots()
     flow, levels = view.theory.flow, view.theory.levels.loss

@@ -9,7 +9,7 @@ equation 22 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -22,13 +22,7 @@ from iclab.outcomes import Labelled, Levels, Trajectory, labelled
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import TrainingCase, by_sequences, first_seed, log_marks, on_sequences
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -88,7 +82,7 @@ def theory(case: Case, start: Start) -> dict[str, Labelled | Levels]:
     }
 
 
-def simulation(case: Case, start: Start, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, start: Start, *, key: Key) -> dict[str, Labelled]:
     """Training on drawn sets, and the answers of the layers at which the loss rests."""
     from iclab.simulation.linear import contexts, predictions
     from iclab.theory import dynamics, population
@@ -120,7 +114,7 @@ def resting(
     return np.stack([answers[found[-1]] if len(found) else np.full(answers.shape[1], np.nan) for found in places])
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """The loss and its plateaus; at each plateau the answers of the layer against those of the regression."""
     theory = view.theory.answers.answer
     learned = min(4, theory.sizes["plateau"])

@@ -9,7 +9,6 @@ that reaches the prediction free, to show where a finite training set rests. Pub
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +19,7 @@ from iclab.numerics import require, whole_numbers
 from iclab.outcomes import Labelled, labelled
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import TrainingCase, by_rate, drawn_statistics, marks, on_drawn
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 EPOCH = 0.3947308961  # training time of an epoch of the published run: 2 × its rate .02 × N^(2/3)
 
@@ -74,7 +67,7 @@ def theory(case: Case, start: tuple[SeparateAttention, ...]) -> dict[str, Labell
     }
 
 
-def simulation(case: Case, start: tuple[SeparateAttention, ...], *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, start: tuple[SeparateAttention, ...], *, key: Key) -> dict[str, Labelled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     from iclab.theory import population
 
@@ -98,7 +91,7 @@ def with_idle_pairs(layer: SeparateAttention, rank: int) -> SeparateAttention:
     return SeparateAttention(layer.value, np.pad(layer.key, added), np.pad(layer.query, added))
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """A panel for each rank: loss against time, every seed, and the levels of the conspicuous plateaus."""
     flow, levels = view.theory.flow, view.theory.levels.loss
     levels = levels.isel(seed=0) if "seed" in levels.dims else levels

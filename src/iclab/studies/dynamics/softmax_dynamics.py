@@ -9,7 +9,7 @@ with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, with
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
@@ -21,13 +21,7 @@ from iclab.numerics import positive, whole_number
 from iclab.outcomes import DropCounts, Levels, LossCurve
 from iclab.outcomes.curves import stages
 from iclab.problem import Regression
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ def theory(case: Case, start: Start) -> dict[str, Levels | DropCounts]:
     return {"levels": Levels(levels), "drops": DropCounts(1, min(case.heads, int(np.sum(np.diff(levels) < 0))))}
 
 
-def simulation(case: Case, start: Start, *, key: "PRNGKeyArray") -> dict[str, LossCurve | DropCounts]:
+def simulation(case: Case, start: Start, *, key: Key) -> dict[str, LossCurve | DropCounts]:
     """Gradient descent of both layers on the same drawn sequences, and the drops of their losses."""
     from iclab.simulation.linear import contexts, softmax
 
@@ -95,7 +89,7 @@ def even_marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.append(0, np.rint(np.geomspace(1, steps, 120)).astype(int)))
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss of both layers against the logarithm of time, every seed, and the plateaus of linear attention."""
     panels = figure.subplots(1, 2, sharey=True)
     levels = view.theory.levels.loss.isel(seed=0).values

@@ -21,13 +21,9 @@ from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.dynamics.published import separate_units
 from iclab.studies.dynamics.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
-from iclab.study import Preset, Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
     from iclab.theory.population import Moments
 
 PUBLISHED = separate_units(0.02, context_length=31)
@@ -64,7 +60,7 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, HeadCurves | Value
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Labelled | HeadCurves]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled | HeadCurves]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     from iclab.theory import population
 
@@ -113,7 +109,7 @@ def head_curves(run: Trajectory) -> HeadCurves:
     return HeadCurves(run.time, run.loss, np.abs(value[:, head]) * own, alignment * own)
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss against time; value weights of the heads; alignment of their keys and queries with the eigenvectors."""
     loss, values, alignments = figure.subplots(1, 3, width_ratios=[1.7, 1, 1])
     loss_panel(loss, view, title="separate key and query: a staircase", epoch=PUBLISHED.rate)

@@ -8,17 +8,15 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.attention import MergedAttention, SeparateAttention
-from iclab.numerics import positive, require, whole_number, whole_numbers
+from iclab.numerics import Checked, Count, Counts, Positive, require
 from iclab.outcomes import Labelled, Trajectory, labelled
 from iclab.outcomes.curves import first_below
 from iclab.problem import Regression
+from iclab.study import Axes, Key, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
 
-    from iclab.figures.view import View
     from iclab.simulation.linear.statistics import Statistics
     from iclab.theory.population import Moments
 
@@ -27,23 +25,19 @@ FINER = np.array([1, 3, 10])  # by which the step of gradient descent is divided
 
 
 @dataclass(frozen=True)
-class TrainingCase:
-    """One run of linear attention by gradient descent. Raises ValueError for impossible numbers."""
+class TrainingCase(Checked):
+    """One run of linear attention by gradient descent."""
 
     problem: Regression
-    heads: int
-    initial: float
-    rate: float
-    steps: int
-    sequences: tuple[int, ...]
+    heads: Count
+    initial: Positive
+    rate: Positive
+    steps: Count
+    sequences: Counts
 
     def __post_init__(self) -> None:
-        whole_number("heads", self.heads)
-        whole_number("steps", self.steps)
-        positive("initial", self.initial)
-        positive("rate", self.rate)
+        super().__post_init__()
         require(self.steps <= LONGEST, f"steps must be at most {LONGEST}; got {self.steps}. Raise the rate instead.")
-        object.__setattr__(self, "sequences", whole_numbers("sequences", self.sequences))
         require(
             len(set(self.sequences)) == len(self.sequences),
             f"sequences must differ; got {self.sequences}. An order is fitted over different sizes.",
@@ -87,7 +81,7 @@ def on_sequences(
     case: TrainingCase,
     start: MergedAttention | SeparateAttention,
     *,
-    key: "PRNGKeyArray",
+    key: Key,
     steps: Int[np.ndarray, "record"] | None = None,
 ) -> Trajectory:
     """Gradient descent on drawn training sets of each size, all weights that reach the prediction free.
@@ -97,9 +91,7 @@ def on_sequences(
     return on_drawn(case, drawn_statistics(case, start, key=key), start, steps=steps)
 
 
-def drawn_statistics(
-    case: TrainingCase, start: MergedAttention | SeparateAttention, *, key: "PRNGKeyArray"
-) -> "Statistics":
+def drawn_statistics(case: TrainingCase, start: MergedAttention | SeparateAttention, *, key: Key) -> "Statistics":
     """Statistics of drawn training sets of each size, for training with all weights free."""
     import jax
 
@@ -138,7 +130,7 @@ def half_drop(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) 
     return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
 
 
-def test_panel(axes: "Axes", view: "View", name: str, axis: str, *, label: str) -> None:
+def test_panel(axes: Axes, view: View, name: str, axis: str, *, label: str) -> None:
     """Loss of one layer along one kind of test: theory, and means over seeds with their standard errors."""
     exact = view.theory[name]
     figures.theory_line(axes, exact[axis], first_seed(exact.loss), label="this layer, theory")
@@ -154,8 +146,8 @@ def first_seed(array: "xr.DataArray") -> "xr.DataArray":
 
 
 def loss_panel(
-    axes: "Axes",
-    view: "View",
+    axes: Axes,
+    view: View,
     *,
     title: str,
     epoch: float,

@@ -9,7 +9,6 @@ show when and where a finite training set drops. Published as equation 10 of arX
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,13 +26,7 @@ from iclab.studies.dynamics.training import (
     marks,
     on_sequences,
 )
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 EPOCH = 0.062  # training time of an epoch of the published run: 2 × its rate .001 × N
 
@@ -79,7 +72,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labelled
     }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     from iclab.theory import population
 
@@ -93,7 +86,7 @@ def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> di
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss against time: the closed form, every seed of the largest training set, both levels."""
     label = "closed form, one start for each seed"
     loss_panel(

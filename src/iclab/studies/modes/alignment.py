@@ -9,7 +9,6 @@ transformer on drawn tokens, whose noise keeps the entries from zero by an amoun
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,13 +18,7 @@ from iclab.claims import Limit
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 RECORDS = 40  # of a run
@@ -110,7 +103,7 @@ def theory(case: Case) -> dict[str, Alignment]:
     return groups
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, AlignmentByBatch]:
+def simulation(case: Case, *, key: Key) -> dict[str, AlignmentByBatch]:
     """The whole transformer from each start, on batches of several sizes."""
     import jax
 
@@ -133,7 +126,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, AlignmentByBatch
     return {"trained": AlignmentByBatch(np.array(case.batches), case.time, *parts)}
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Share of the norm off the diagonals; strengths of the modes from the first start, aligned or not."""
     share, strengths = figure.subplots(1, 2)
     spectrum = view.case.problem.eigenvalues

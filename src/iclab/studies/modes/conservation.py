@@ -9,7 +9,7 @@ derived in docs/derivations/modes and docs/derivations/sgd.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,13 +20,7 @@ from iclab.claims import Limit, WithinErrors
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 RECORDS = 15  # of a run
@@ -126,7 +120,7 @@ def theory(case: Case) -> dict[str, Balance | ModeBalances]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Any]:
+def simulation(case: Case, *, key: Key) -> dict[str, Any]:
     """Descent on drawn sequences at three rates; SGD of the head, mean over runs; SGD of the transformer."""
     import jax
 
@@ -138,7 +132,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Any]:
     }
 
 
-def mean_balance(case: Case, *, key: "PRNGKeyArray") -> Balance:
+def mean_balance(case: Case, *, key: Key) -> Balance:
     """SGD of the head: balance, averaged over runs."""
     import jax
 
@@ -157,7 +151,7 @@ def mean_balance(case: Case, *, key: "PRNGKeyArray") -> Balance:
     return Balance(runs.time, np.mean(balance, axis=0))
 
 
-def transformers(case: Case, *, key: "PRNGKeyArray") -> dict[str, ModeBalances | ModeBalancesByBatch]:
+def transformers(case: Case, *, key: Key) -> dict[str, ModeBalances | ModeBalancesByBatch]:
     """SGD of the transformer on batches of several sizes; the largest with the balance of all weights."""
     import jax
 
@@ -188,7 +182,7 @@ def mode_balances(value: Float[Array, "time D D"], key_query: Float[Array, "time
     return p**2 - q**2
 
 
-def descents(case: Case, *, key: "PRNGKeyArray") -> BalanceByRate:
+def descents(case: Case, *, key: Key) -> BalanceByRate:
     """Full-batch gradient descent of one head on drawn sequences, at ten times the rate and at finer ones."""
     from iclab.simulation.linear import contexts, descent
     from iclab.simulation.linear.statistics import statistics
@@ -202,7 +196,7 @@ def descents(case: Case, *, key: "PRNGKeyArray") -> BalanceByRate:
     return BalanceByRate(case.steps * FINER, runs[0].time, np.stack(balance))
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Drift of one head's balance: flow, descent, SGD; balances of the transformer's modes, and their sum."""
     head, rates, modes = figure.subplots(1, 3)
     flow, noisy = (view.theory[name] for name in ("flow", "noisy"))

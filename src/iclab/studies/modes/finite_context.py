@@ -9,7 +9,6 @@ docs/derivations/modes.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,13 +19,7 @@ from iclab.figures import legends
 from iclab.numerics import nonnegative, require, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 
@@ -98,7 +91,7 @@ def leading_strengths(case: Case, lengths: Int[Array, "context_length"]) -> Stre
     return Strengths(np.array(case.noises), lengths, np.broadcast_to(row, (len(case.noises), *row.shape)))
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, FittedStrengths | Strengths]:
+def simulation(case: Case, *, key: Key) -> dict[str, FittedStrengths | Strengths]:
     """Diagonal weights fitted to drawn contexts, for each number of contexts, noise and length."""
     import jax
 
@@ -119,7 +112,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, FittedStrengths 
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """A panel for each noise: strengths against the context length, drawn, exact and at leading order."""
     exact, leading = (view.theory[name] for name in ("exact", "leading"))
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["noise"], sharey=True))

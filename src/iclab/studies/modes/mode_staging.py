@@ -10,7 +10,6 @@ docs/derivations/modes. Findings of earlier runs: docs/studies/mode-staging.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,13 +20,7 @@ from iclab.figures import legends
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression, checked_lengths
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 RECORDS = 50  # of a curve
@@ -115,7 +108,7 @@ def theory(case: Case) -> dict[str, Stages | End | LeadingOrderGap]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Stages | End]:
+def simulation(case: Case, *, key: Key) -> dict[str, Stages | End]:
     """One-pass stochastic gradient descent of the whole transformer on drawn tokens, at each context length."""
     import jax
 
@@ -150,7 +143,7 @@ def largest_gap(case: Case, length: int) -> float:
     return float(np.max(np.abs(leading - exact) / modes.limits(case.eigenvalues, length)))
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """A panel for each context length: strengths, simulated, exact and at leading order."""
     exact, leading = (view.theory[name] for name in ("exact", "leading"))
     panels = np.atleast_1d(figure.subplots(1, exact.sizes["context_length"], sharey=True))

@@ -9,7 +9,6 @@ Of arXiv 2504.12916; any start in docs/derivations/modes.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,13 +18,7 @@ from iclab.claims import Limit
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 RECORDS = 24  # of a run
@@ -113,7 +106,7 @@ def closed_paths(case: Case, starts: Float[Array, "start 2"], time: Float[Array,
     return Paths(time, p, q, p**2 - q**2)
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Paths | PathsByBatch]:
+def simulation(case: Case, *, key: Key) -> dict[str, Paths | PathsByBatch]:
     """The transformer trained on batches of several sizes; from fan and separatrix on the largest."""
     import jax
 
@@ -128,7 +121,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Paths | PathsByB
     }
 
 
-def trained_paths(case: Case, starts: Float[Array, "start 2"], batch: int, *, key: "PRNGKeyArray") -> Paths:
+def trained_paths(case: Case, starts: Float[Array, "start 2"], batch: int, *, key: Key) -> Paths:
     """One-pass SGD on tokens, one run from each start."""
     import jax
 
@@ -146,7 +139,7 @@ def trained_paths(case: Case, starts: Float[Array, "start 2"], batch: int, *, ke
     return Paths(curves.time, curves.value[..., 0, 0], curves.key_query[..., 0, 0], curves.balance)
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """The plane of the weights: paths along hyperbolae, the rest, the saddle, the separatrix; and the balance."""
     plane, balance = figure.subplots(1, 2, width_ratios=[1.2, 1])
     lines, back = (view.theory[name] for name in ("lines", "separatrix"))

@@ -38,13 +38,9 @@ from iclab.studies.networks.spectra import (
     levels,
     panels,
 )
-from iclab.study import Preset, Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
     from iclab.simulation.networks.parts import Network
     from iclab.simulation.sequences import ModularAddition
     from iclab.spectra.measures.factors import Matrix
@@ -169,7 +165,7 @@ def theory(case: Case) -> dict[str, SpectralLevels]:
     return {"levels": levels(kinds(case))}
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Moments | SpectralCurves | Gate]:
+def simulation(case: Case, *, key: Key) -> dict[str, Skill | Moments | SpectralCurves | Gate]:
     """The network and its control: the same start and the same pairs, with weight decay and without."""
     from iclab.simulation.networks.optimizers import adamw
     from iclab.simulation.networks.runs import accuracy, weights_along
@@ -242,7 +238,7 @@ def first_above(curve: Float[Array, "step"], height: float) -> int:
     return int(np.argmax(curve > height)) if np.any(curve > height) else len(curve) - 1
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Accuracy; then ranks, distances and overlaps of two kinds of matrices, with random levels in grey."""
     runs = (("control", figures.COLORS[1], "no weight decay"), ("network", figures.COLORS[0], "weight decay"))
     names = [kind.name for kind in kinds(view.case)]

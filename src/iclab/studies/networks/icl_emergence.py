@@ -16,7 +16,6 @@ earlier runs: docs/studies/icl-emergence.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -35,13 +34,7 @@ from iclab.studies.networks.spectra import (
     levels,
     panels,
 )
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 ALONE = 0.42  # accuracy that one layer is claimed not to reach
@@ -152,7 +145,7 @@ def theory(case: Case) -> dict[str, SpectralLevels | Chance]:
     return {"levels": levels(kinds(case)), "chance": Chance(1 / case.vocabulary)}
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Timing | Pace | SpectralCurves]:
+def simulation(case: Case, *, key: Key) -> dict[str, Skill | Timing | Pace | SpectralCurves]:
     """Both networks, trained on fresh sequences and tested on the same fixed ones."""
     import jax
 
@@ -167,7 +160,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Skill | Timing |
     steps = range(0, case.steps + 1, case.every)
     optimizer = adamw(case.rate, decay=case.decay)
 
-    def trained(layers: int, asked: list[int], run: "PRNGKeyArray") -> tuple[Float[Array, "_"], SpectralCurves]:
+    def trained(layers: int, asked: list[int], run: Key) -> tuple[Float[Array, "_"], SpectralCurves]:
         network = Transformer(
             length=case.length, outputs=case.vocabulary, vocabulary=case.vocabulary, layers=layers,
             width=case.width, heads=case.heads, positions="shortformer",
@@ -233,7 +226,7 @@ def paces(
     return inside, outside
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Accuracy; then ranks, distances and overlaps of the circuits of the last layer, with random levels in grey."""
     runs = (("control", figures.COLORS[1], "one layer"), ("network", figures.COLORS[0], "two layers"))
     skill, rest = panels(figure, view, KINDS, runs, scale="linear")

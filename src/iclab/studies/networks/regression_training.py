@@ -27,14 +27,11 @@ from iclab import figures
 from iclab.claims import Bounded, WhereKnown
 from iclab.numerics import divides, increasing_grid, one_of, positive, require, whole_number, whole_numbers
 from iclab.studies.networks.regression import Bayes, Drawn, Exact, Known, Linear, Network, Ridge
-from iclab.study import Preset, Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
 
-    from iclab.figures.view import View
     from iclab.simulation import sequences
 
 Array = np.ndarray
@@ -112,7 +109,7 @@ def theory(case: Case) -> dict[str, Ridge | Linear]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Drawn | Network | Exact | Known | Bayes]:
+def simulation(case: Case, *, key: Key) -> dict[str, Drawn | Network | Exact | Known | Bayes]:
     """The network at its steps, and the estimators on the contexts of its test."""
     from iclab.simulation.networks import Transformer
     from iclab.simulation.networks.regression_runs import answers_in_training
@@ -186,7 +183,7 @@ def functions(case: Case) -> "sequences.Linear | sequences.SparseLinear | sequen
     return classes[case.functions]
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss against examples at several steps, beside the estimators; distances from them during training."""
     curves, distances = figure.subplots(1, 2, width_ratios=[1.25, 1])
     exact = view.theory.ridge

@@ -19,12 +19,9 @@ from iclab.spectra.circuits import output_value, query_key, spectrum
 from iclab.spectra.layouts import planned
 from iclab.spectra.measures import null, participation_ratio, rank_measures, subspace_distance
 from iclab.spectra.measures.subspaces import basis, overlap_of
+from iclab.study import Axes, Figure, View
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
     from iclab.spectra.measures.factors import Matrix, Product
 
 Array = np.ndarray
@@ -151,7 +148,7 @@ def head_circuits(
 
 
 def panels(
-    figure: "Figure", view: "View", names: Sequence[str], runs: Sequence[tuple[str, str, str]], *, scale: str
+    figure: Figure, view: View, names: Sequence[str], runs: Sequence[tuple[str, str, str]], *, scale: str
 ) -> "Sequence[Axes]":
     """A row of panels for each kind of matrix, with levels on random numbers in grey; the first column is returned.
 
@@ -179,7 +176,7 @@ def panels(
     return list(axes[:, 0])
 
 
-def _log_steps(axes: "Axes", first: int, last: int) -> None:
+def _log_steps(axes: Axes, first: int, last: int) -> None:
     """A scale of steps that is log from the first on and linear before it, so that the start is on it."""
     powers = range(int(np.ceil(np.log10(first))), int(np.log10(last)) + 1)
     axes.set_xscale("symlog", linthresh=first, linscale=0.5)

@@ -37,15 +37,10 @@ from iclab.outcomes import Levels, quantity
 from iclab.outcomes.errors import ErrorsBySequences
 from iclab.problem import Ratios
 from iclab.studies.pretraining.sizes import SEQUENCES, around, bounds, error_axes
-from iclab.study import Preset, Study
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
 
 Array = np.ndarray
 LINEAR_COST, SOFTMAX_COST = 5e-10, 1.2e-8  # seconds of a core for each token, D² and step, measured at D = 8 to 20
@@ -124,7 +119,7 @@ def theory(case: Case) -> dict[str, ErrorsBySequences | Levels]:
     return {"bounds": bounds(case.noise), "readout": ErrorsBySequences.of(tau, limit)}
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Runs]:
+def simulation(case: Case, *, key: Key) -> dict[str, Runs]:
     """Errors of the networks of each kind that the case holds."""
     import jax
 
@@ -177,7 +172,7 @@ def seconds(case: Case) -> float:
     return kind(case.linear, LINEAR_COST) + kind(case.softmax, SOFTMAX_COST)
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the data against τ: each kind of network beside the reduced readout."""
     shown = [name for name in ("linear", "softmax") if _has(view, name)] or ["linear"]
     exact = view.theory.readout
@@ -195,11 +190,11 @@ def figure(view: "View", figure: "Figure") -> None:
         new.legend(fontsize=7)
 
 
-def _has(view: "View", name: str) -> bool:
+def _has(view: View, name: str) -> bool:
     return view.simulation and name in view.simulation
 
 
-def _draw_runs(new: "Axes", data: "Axes", runs: "xr.Dataset") -> None:
+def _draw_runs(new: Axes, data: Axes, runs: "xr.Dataset") -> None:
     for color, dimension in figures.colored(runs.dimension.values):
         one = runs.sel(dimension=dimension)
         for axes, values in ((new, one.icl), (data, one.train.clip(min=1e-5))):

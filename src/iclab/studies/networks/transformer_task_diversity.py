@@ -13,7 +13,7 @@ runs: docs/studies/transformer-task-diversity.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,13 +23,7 @@ from iclab.claims import Bounded, CrossesBetween
 from iclab.numerics import divides, positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import ContextLaw, Pool
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 _STREAM = 20251130  # of the pools that theory averages over
@@ -129,7 +123,7 @@ def theory(case: Case) -> dict[str, Bayes]:
     return {"bayes": Bayes(np.array(case.tasks), icl, idg, icl - idg, float(ridge))}
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Errors | Distances]:
+def simulation(case: Case, *, key: Key) -> dict[str, Errors | Distances]:
     """A network for each pool, and the two estimators on the contexts of its tests."""
     import jax
 
@@ -183,7 +177,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Errors | Distanc
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Distances from both estimators; errors on new tasks and the pool's; the gap beside that of dMMSE."""
     distances, errors, gaps = figure.subplots(1, 3)
     exact = view.theory.bayes
@@ -205,7 +199,7 @@ def figure(view: "View", figure: "Figure") -> None:
     gaps.legend(fontsize=7)
 
 
-def _draw_runs(distances: Any, errors: Any, gaps: Any, view: "View") -> None:
+def _draw_runs(distances: Any, errors: Any, gaps: Any, view: View) -> None:
     far, network, dmmse = (view.simulation[name] for name in ("distances", "network", "dmmse"))
     seeds = figures.seeds(far)
     for i, name in enumerate(("ridge", "dmmse")):

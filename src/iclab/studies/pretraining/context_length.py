@@ -27,15 +27,10 @@ from iclab.outcomes.errors import BestLengths, ErrorsByTasksAndLength, ErrorsByT
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import LENGTH, Span, bounds, column, error_axes
-from iclab.study import Preset, Study
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
 
 
 @dataclass(frozen=True)
@@ -117,7 +112,7 @@ def theory(case: Case) -> dict[str, Answers]:
     return {**found, "bounds": bounds(tested.noise)}
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     import jax
 
@@ -130,7 +125,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors against the context length with their least values marked, and tests at other lengths."""
     case = json.loads(view.attrs["case"])
     panels = dict(zip([*PANELS, "tests"], figure.subplots(2, 2).flat, strict=True))
@@ -171,7 +166,7 @@ def figure(view: "View", figure: "Figure") -> None:
     panels["tests"].legend()
 
 
-def _draw_runs(axes: "Axes", view: "View", name: str) -> None:
+def _draw_runs(axes: Axes, view: View, name: str) -> None:
     """Means of runs in the highest dimension, in the colors of their pools, at the α of whole sizes."""
     runs, curves = view.simulation[f"runs_{name}"], view.theory[name]
     largest, known = runs.dimension.values[-1], list(curves.kappa.values)

@@ -18,14 +18,10 @@ from iclab.outcomes import VOCABULARY, Labelled, labelled, vocabulary
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import ERRORS, SIZES, room_of
 from iclab.studies.pretraining.sizes import SEQUENCES
-from iclab.study import Preset, Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
 
 TARGETS = ("icl", "idg")
 
@@ -84,7 +80,7 @@ def theory(case: Case) -> dict[str, Labelled]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Mean and standard deviation of runs, and which share of fresh runs their band covers."""
     import jax
 
@@ -110,7 +106,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
     return {"band": labelled({"tau": np.array(case.tau)}, **columns)}
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Forecasts against τ, and the band of single runs."""
     titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
     accounts = {name: view.theory[name] for name in ("limit", "pool", "leverage")}

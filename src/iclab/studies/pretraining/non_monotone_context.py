@@ -8,7 +8,6 @@ beyond it.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -18,12 +17,7 @@ from iclab.claims import Within
 from iclab.outcomes.errors import BestLengthMap, CriticalTasks
 from iclab.problem import Ratios
 from iclab.studies.pretraining.sizes import TASKS, Span, column
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Preset, Study, View
 
 _HALVINGS = 26  # of the bracket of a border: to 1e-6 of it
 
@@ -76,7 +70,7 @@ def scanned_border(tau: float, noise: Float[np.ndarray, "noise"]) -> Float[np.nd
     return 0.5 * (low + high)
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Heat maps of the best context length; the published line and the border."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm

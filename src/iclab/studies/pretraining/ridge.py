@@ -21,15 +21,10 @@ from iclab.outcomes.errors import BestRidges, ErrorsByRidgeAndSequences, ErrorsB
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes
-from iclab.study import Preset, Study
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
 
 
 @dataclass(frozen=True)
@@ -93,12 +88,12 @@ def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequence
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the pool at several ridges and at the best; the best ridges."""
     *panels, ridges = figure.subplots(1, 3)
     curves, best = view.theory.curves, view.theory.best
@@ -129,7 +124,7 @@ def figure(view: "View", figure: "Figure") -> None:
     ridges.legend()
 
 
-def _draw_runs(axes: "Axes", view: "View", target: str) -> None:
+def _draw_runs(axes: Axes, view: View, target: str) -> None:
     """Means of runs in the highest dimension, at the τ of their whole sizes, in the colors of their ridges."""
     sizes, runs = view.theory.sizes, view.simulation.runs
     ridges, largest = list(view.theory.curves.ridge.values), runs.dimension.values[-1]

@@ -11,11 +11,9 @@ from iclab import figures
 from iclab.numerics import require, whole_number
 from iclab.outcomes import Errors, Levels
 from iclab.problem import Pool
+from iclab.study import Axes, View
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from iclab.figures.view import View
     from iclab.problem import ContextLaw
 
 _STREAM = 20250517  # of pools at finite dimension, which theory takes as given
@@ -89,7 +87,7 @@ def bounds(noise: float) -> Levels:
     return Levels(np.array([1 + noise, noise]))
 
 
-def error_axes(axes: "Axes", view: "View", sizes: str, *, title: str) -> None:
+def error_axes(axes: Axes, view: View, sizes: str, *, title: str) -> None:
     """Logarithmic axes of sizes and errors; the bounds of the study are dotted lines where they are in sight."""
     axes.set_xscale("log")
     axes.set_yscale("log")

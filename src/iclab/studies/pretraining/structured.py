@@ -9,7 +9,6 @@ data are white.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,13 +20,7 @@ from iclab.outcomes.errors import ErrorsBySequences
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, bounds, error_axes
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -108,12 +101,12 @@ def theory(case: Case) -> dict[str, Labelled | ErrorsBySequences | Levels]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the pool against τ, beside those of white data."""
     curves, white = view.theory.curves, view.theory.white
     titles = {"icl": "on white new tasks, at the test length", "idg": "on tasks of the pool"}

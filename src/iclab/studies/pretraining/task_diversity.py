@@ -30,14 +30,9 @@ from iclab.outcomes.errors import (
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import TASKS, Span, bounds, column, law_of, pool_of, table
-from iclab.study import Preset, Study
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
     from iclab.problem import ContextLaw
 
 
@@ -143,7 +138,7 @@ def _dmmse_gap(case: Case, kappa: float) -> float:
     return float(errors.icl - errors.idg)
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled | GapByDimensionAndTasks]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled | GapByDimensionAndTasks]:
     """Errors of drawn runs, exact for the readout of each; dMMSE on drawn contexts."""
     import jax
 
@@ -151,7 +146,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled | GapBy
 
     fitted, drawn = jax.random.split(key)
 
-    def gap(kappa: float, key: "PRNGKeyArray") -> float:
+    def gap(kappa: float, key: Key) -> float:
         law = case.known(kappa)
         errors = estimators.dmmse_errors(
             pool_of(law),
@@ -170,7 +165,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Labelled | GapBy
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """The gap against κ in the limit and in finite dimension, and errors of dMMSE against ln K/D."""
     limit, finite, bayes = figure.subplots(1, 3)
     gaps, lasting = view.theory.gap, view.theory.lasting
@@ -215,7 +210,7 @@ def figure(view: "View", figure: "Figure") -> None:
     bayes.legend()
 
 
-def _draw_drawn(axes: "Axes", view: "View") -> None:
+def _draw_drawn(axes: Axes, view: View) -> None:
     """Mean gaps of runs in the highest dimension, at the κ of their whole sizes, and of dMMSE on drawn contexts."""
     runs, sizes = view.simulation.runs, view.theory.sizes
     largest = runs.dimension.values[-1]

@@ -9,7 +9,6 @@ measure of projection, must be small.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,13 +18,7 @@ from iclab.claims import Bounded, Limit
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import checked_lengths
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 WEIGHT, DIRECTION = 0.5, np.array([0.9, -0.6, 0.5])  # M = WEIGHT·I and the query at which shares are drawn
@@ -118,7 +111,7 @@ def theory(case: Case) -> dict[str, Shares | LongContexts]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Projections | Shares]:
+def simulation(case: Case, *, key: Key) -> dict[str, Projections | Shares]:
     """Matrices trained for each number of directions, split by the span of the tasks; shares in long contexts."""
     import jax
 
@@ -149,7 +142,7 @@ def least(block: Float[Array, "k k"]) -> float:
     return float(np.linalg.svd(block, compute_uv=False)[-1])
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Entries of trained matrices; the loss of long contexts against the part outside the span; the share."""
     simulated = view.simulation
     trained = view.simulation.trained if simulated else None

@@ -22,13 +22,9 @@ from iclab.claims import Bounded
 from iclab.numerics import increasing_grid, positive, require, share, whole_number
 from iclab.outcomes import quantity
 from iclab.problem import checked_lengths
-from iclab.study import Preset, Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
     from iclab.simulation.related.patterns import Patterns, Weights
 
 Array = np.ndarray
@@ -133,7 +129,7 @@ def theory(case: Case) -> dict[str, Floors]:
     return {"floor": Floors(lengths, np.asarray(floor))}
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Unseen | OtherContexts | OutOfDomain | Pruning]:
+def simulation(case: Case, *, key: Key) -> dict[str, Unseen | OtherContexts | OutOfDomain | Pruning]:
     """Training on neighbouring patterns; tests on all other pairs, in other contexts, out of the domain, pruned."""
     import jax
 
@@ -207,7 +203,7 @@ def summed(case: Case, total: float) -> "Patterns":
     return known._replace(relevant=sums, tasks=np.array(list(itertools.permutations(range(count), 2))))
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Error against length with its floor; error out of the domain; hinge loss of pruned networks."""
     contexts, sums, pruning = figure.subplots(1, 3)
     floor = view.theory.floor

@@ -20,13 +20,9 @@ from iclab.claims import Share, Within
 from iclab.numerics import increasing_grid, positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
 from iclab.problem import Regression
-from iclab.study import Preset, Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
     from iclab.theory.related.rank_limited import TestContexts
 
 Array = np.ndarray
@@ -130,7 +126,7 @@ def theory(case: Case) -> dict[str, RankLosses | NoisyTests | Critical]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, RankLosses | NoisyTests]:
+def simulation(case: Case, *, key: Key) -> dict[str, RankLosses | NoisyTests]:
     """Factors of every rank descend on the moments and are tested; a few are trained on fresh contexts."""
     import jax
 
@@ -167,7 +163,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, RankLosses | Noi
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Losses of training by rank; test error against noise for each rank; the staircase of the best rank."""
     training, tests, stairs = figure.subplots(1, 3, width_ratios=[1, 1.3, 1])
     lines = view.theory.lines

@@ -21,13 +21,9 @@ from iclab import figures
 from iclab.claims import Bounded
 from iclab.numerics import positive, require, whole_number, whole_numbers
 from iclab.outcomes import quantity
-from iclab.study import Preset, Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
     from iclab.simulation.related.token_networks import Losses
 
 Array = np.ndarray
@@ -130,7 +126,7 @@ def theory(case: Case) -> dict[str, Levels | Curves]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
+def simulation(case: Case, *, key: Key) -> dict[str, Trained | Leak]:
     """The four networks, and the one that can copy labels."""
     import jax
 
@@ -170,7 +166,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
     }
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Losses of the networks beside their mechanisms; losses of mechanisms against the number of pairs; the leak."""
     rows, curves, leaks = figure.subplots(1, 3, width_ratios=[1.3, 1.2, 0.7])
     levels, exact = view.theory.levels, view.theory.curves

@@ -11,7 +11,6 @@ the same class, which an offset defeats, and which without one can do better, do
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -30,13 +29,7 @@ from iclab.studies.related.windows import (
     TrainedByLength,
     TrainedByRatio,
 )
-from iclab.study import Preset, Study
-
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-    from iclab.figures.view import View
+from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 BLOCKS = 120  # batches of the test of a trained matrix
@@ -133,7 +126,7 @@ def kinked_scale(dimension: int, length: int, noise: float) -> float:
     return window.best_kernel_scale(kernel, dimension=dimension, context_length=length, noise=noise)
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, TrainedByRatio | TrainedByLength | Kinked]:
+def simulation(case: Case, *, key: Key) -> dict[str, TrainedByRatio | TrainedByLength | Kinked]:
     """A full matrix trained on each setting, read as a scale and what is left, and tested on drawn functions."""
     import jax
 
@@ -162,7 +155,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, TrainedByRatio |
 
 
 def read(
-    case: Case, functions: str, dimension: int, length: int, noise: Float[Array, "noise"], *, key: "PRNGKeyArray"
+    case: Case, functions: str, dimension: int, length: int, noise: Float[Array, "noise"], *, key: Key
 ) -> tuple[Array, Array, Array]:
     """Scale, error on drawn functions and anisotropy of matrices trained at several noises."""
     import jax
@@ -178,7 +171,7 @@ def read(
     return scale, drawn, rest / np.linalg.norm(matrices, axis=(1, 2))
 
 
-def figure(view: "View", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Error against scale with the trained windows; best scale against length; linear attention and offsets."""
     errors, scales, rivals = figure.subplots(1, 3)
     curves, laws = view.theory.curves, view.theory.laws

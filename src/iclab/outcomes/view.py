@@ -1,4 +1,4 @@
-"""The view of a result that a figure draws from: its case, and the groups of each witness as attributes."""
+"""The view of a result: its case, and the groups of each witness as attributes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Groups:
     def __getattr__(self, name: str) -> "xr.Dataset":
         if self.tree is None or name not in self.tree.children:
             raise AttributeError(f"there is no group {name!r}; there are {', '.join(self) or 'none'}")
-        return self.tree[name].to_dataset()
+        return self.tree.children[name].to_dataset()
 
     def __getitem__(self, name: str) -> "xr.Dataset":
         return getattr(self, name)
@@ -52,8 +52,4 @@ class View:
         return self._witness("simulation")
 
     def _witness(self, name: str) -> Groups:
-        import xarray as xr
-
-        tree = self.result.children.get(name)
-        assert tree is None or isinstance(tree, xr.DataTree)
-        return Groups(tree)
+        return Groups(self.result.children.get(name))
