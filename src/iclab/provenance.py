@@ -1,4 +1,4 @@
-"""Where a number comes from: versions, device and commit, as text for the attributes of a result."""
+"""Provenance of a number: versions, device and commit, as text for the attributes of a result."""
 
 import subprocess
 import sys

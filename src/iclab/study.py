@@ -32,7 +32,7 @@ __all__ = [
 SCHEMA = 1  # of the labelled result; raised when its groups or attributes change their meaning
 
 Outcomes = Mapping[str, Any]
-"""What a witness returns: outcomes by name. Each becomes a group of the labelled result."""
+"""Outcomes by name, as a witness returns them. Each becomes a group of the labelled result."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Study:
         return () if self.simulation is None else numbers
 
     def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
-        """What the result says about each claim of the study; nothing where a simulation was not asked for."""
+        """The verdict on each claim of the study; none where a simulation was not asked for."""
         whole = self.simulation is None or "simulation" in result.children
         return [claim.verdict(result) for claim in self.claims] if whole else []
 
@@ -179,7 +179,7 @@ class Study:
 
 @lru_cache(maxsize=4)
 def _once(theory: Callable[..., Outcomes], case: Any) -> Outcomes:
-    """What theory says of a case, which no seed changes."""
+    """Outcomes of theory for a case, computed once for all seeds."""
     return theory(case)
 
 

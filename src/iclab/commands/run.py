@@ -33,11 +33,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Options:
-    """Where the answer goes and how many seeds it rests on."""
+    """Folder of the answer, and the number of seeds that it rests on."""
 
     seeds: int | None = None  # K, seeds 0..K-1; 0 asks theory alone; default: as the study suggests
     full: bool = False  # start from the full case instead of the quick one; other flags still apply
-    published: bool = False  # start from the published case where it is larger than the full one; its time is said
+    published: bool = False  # start from the published case where the full one is smaller; its time is estimated
     out: Path = Path("results")  # folder for results and figures
     processes: int = 1  # how many seeds run in parallel, on a core each
     json: bool = False  # print the verdicts as JSON instead of a table

@@ -1,4 +1,4 @@
-"""What witnesses return: frozen arrays whose fields know their symbol, their axes and their unit."""
+"""Outcomes of witnesses: arrays that know their symbol, their axes and their unit."""
 
 from iclab.outcomes.labelled import (
     VOCABULARY,
