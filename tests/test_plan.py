@@ -112,7 +112,7 @@ def test_the_regime_is_said_beside_the_critical_pool(
     assert "1.376" in said  # κ_c at τ = 20, ρ = 0.5
 
 
-def test_a_forecast_gives_three_accounts_of_a_run(capsys: pytest.CaptureFixture) -> None:
+def test_a_forecast_gives_three_approximations_of_a_run(capsys: pytest.CaptureFixture) -> None:
     words = "forecast --dimension 16 --context-length 160 --sequences 512 --tasks 8 --noise 0.01 --ridge 1e-5"
     found = answer(capsys, words)
     assert found["ratios"] == {"alpha": 10, "kappa": 0.5, "tau": 2, "noise": 0.01}
@@ -125,7 +125,7 @@ def test_a_forecast_shows_the_band_of_drawn_runs_where_it_is_asked_for(capsys: p
     found = answer(capsys, words)
     for kind in ("icl", "idg"):
         mean, deviation = (found["runs"][part][kind] for part in ("mean", "deviation"))
-        # the account that is closest to the mean errs by a few percent at D = 12; 40 runs know it to σ/√40
+        # the approximation that is closest to the mean errs by a few percent at D = 12; 40 runs know it to σ/√40
         assert abs(mean - found["leverage"][kind]) < 4 * deviation / 40**0.5 + 0.05 * mean
         assert 0 < deviation < mean
 

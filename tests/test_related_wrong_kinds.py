@@ -115,7 +115,7 @@ CALLS = [  # a call that answers, one of its arguments, what it must not be
         0.5,
         [*NO_NUMBERS, 1.5, -2.0],
     ),
-    (lambda matrix: softmax_window.gaussian_share(matrix, np.ones(3)), np.eye(3), NOT_ONE),
+    (lambda matrix: softmax_window.gaussian_squared_weights(matrix, np.ones(3)), np.eye(3), NOT_ONE),
     (
         lambda matrix: softmax_window.gaussian_loss(
             matrix, np.ones((3, 1)), context_length=9, slope_variance=1.0, noise=0.1

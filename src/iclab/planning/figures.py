@@ -20,7 +20,7 @@ SIZES = {
 }
 
 
-def requirement(figure: "Figure", asked: Any, quantity: str, found: inverse.Required) -> None:
+def requirement_figure(figure: "Figure", asked: Any, quantity: str, found: inverse.Required) -> None:
     """The error against the size that was asked for; where it is low enough is shaded."""
     ends = [end for interval in found.intervals for end in interval if 0 < end < np.inf]
     sizes = np.geomspace(min([0.1, *ends]) / 3, max([30.0, *ends]) * 3, 500)
@@ -36,7 +36,7 @@ def requirement(figure: "Figure", asked: Any, quantity: str, found: inverse.Requ
     _labelled(axes, SIZES[quantity], f"{asked.target} error at {ridge}; shaded: at most {asked.error:g}")
 
 
-def split(figure: "Figure", asked: Any, found: inverse.Split) -> None:
+def split_figure(figure: "Figure", asked: Any, found: inverse.Split) -> None:
     """The error against the context length, with all labelled examples spent."""
     lengths = np.unique(np.round(np.geomspace(1, asked.tokens, 300)))
     sizes = {"alpha": lengths / asked.dimension, "tau": np.floor(asked.tokens / lengths) / asked.dimension**2}
@@ -47,7 +47,7 @@ def split(figure: "Figure", asked: Any, found: inverse.Split) -> None:
     _labelled(axes, "examples of a context  $N$", f"{asked.target} error of {asked.tokens} labelled examples")
 
 
-def ridges(figure: "Figure", ratios: Ratios, best: dict[str, float]) -> None:
+def ridge_figure(figure: "Figure", ratios: Ratios, best: dict[str, float]) -> None:
     """Both errors against the ridge, with the best ones marked where they are positive."""
     strengths = np.geomspace(1e-6, 1e2, 300)
     errors = generalization.errors(ratios, ridge=strengths)
@@ -60,7 +60,7 @@ def ridges(figure: "Figure", ratios: Ratios, best: dict[str, float]) -> None:
     _labelled(axes, "ridge  λ", "errors on new tasks and on the pool")
 
 
-def gaps(figure: "Figure", ratios: Ratios, ridge: float, critical_kappa: float) -> None:
+def gap_figure(figure: "Figure", ratios: Ratios, ridge: float, critical_kappa: float) -> None:
     """The gap against the size of the pool, with κ of the question and κ_c."""
     kappa = np.geomspace(0.05, 100, 400)
     gap = generalization.diversity_gap(Ratios(ratios.alpha, kappa, ratios.tau, ratios.noise), ridge=ridge)
@@ -73,7 +73,7 @@ def gaps(figure: "Figure", ratios: Ratios, ridge: float, critical_kappa: float) 
     _labelled(axes, SIZES["kappa"], f"gap between new and known tasks, ridge {ridge:.3g}", error="gap  ICL − IDG")
 
 
-def forecast(figure: "Figure", asked: Any, found: inverse.Forecast) -> None:
+def forecast_figure(figure: "Figure", asked: Any, found: inverse.Forecast) -> None:
     """The limit against the number of sequences, and what the run will show."""
     tau = np.geomspace(0.1, 10, 300) * max(1.0, float(found.ratios.tau))
     ratios = found.ratios

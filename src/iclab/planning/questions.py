@@ -77,7 +77,7 @@ class WhichSplit(Question, ErrorFlags, PoolFlags):
             rows,
             (),
             asdict(split),
-            lambda figure: figures.split(figure, self, split),
+            lambda figure: figures.split_figure(figure, self, split),
         )
 
 
@@ -101,7 +101,7 @@ class WhichRidge(Question, CountFlags, PretrainingFlags, PoolFlags, ContextFlags
             rows,
             (),
             {"best_ridge": best, "error": least, "error_without_ridge": without},
-            lambda figure: figures.ridges(figure, ratios, best),
+            lambda figure: figures.ridge_figure(figure, ratios, best),
         )
 
 
@@ -135,7 +135,7 @@ class MemorizeOrLearn(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFl
             rows,
             (f"{longer}{_unless(ratios)}: without ridge {fate}",),
             asdict(found) | {"ridge": ridge},
-            lambda figure: figures.gaps(figure, ratios, ridge, found.critical_kappa),
+            lambda figure: figures.gap_figure(figure, ratios, ridge, found.critical_kappa),
         )
 
 
@@ -162,13 +162,15 @@ class WhatWillARunShow(Question):
             noise=self.noise,
             ridge=self.ridge,
         )
-        accounts = {"limit D → ∞": found.limit, "pool": found.pool}
+        approximations = {"limit D → ∞": found.limit, "pool": found.pool}
         remark = "The correction for unequal leverage needs at least 5 dimensions."
         if found.leverage is not None:
-            accounts["pool and leverage"] = found.leverage
-            remark = "The last account is the closest to the mean of runs."
+            approximations["pool and leverage"] = found.leverage
+            remark = "The last approximation is the closest to the mean of runs."
         kinds, numbers = ("icl", "idg", "train"), asdict(found)
-        rows = [(name, *(f"{getattr(errors, kind):.4g}" for kind in kinds)) for name, errors in accounts.items()]
+        rows = [
+            (name, *(f"{getattr(errors, kind):.4g}" for kind in kinds)) for name, errors in approximations.items()
+        ]
         if self.runs:
             mean, deviation = self._band()
             spans = (f"{getattr(mean, kind):.4g} ± {2 * getattr(deviation, kind):.2g}" for kind in kinds)
@@ -176,11 +178,11 @@ class WhatWillARunShow(Question):
             remark += " The band is two standard deviations of single runs; about 95 % of runs fall into it."
             numbers["runs"] = {"mean": asdict(mean), "deviation": asdict(deviation)}
         return Answer(
-            ("account", "on new tasks", "on the pool", "on its data"),
+            ("approximation", "on new tasks", "on the pool", "on its data"),
             tuple(rows),
             (remark,),
             numbers,
-            lambda figure: figures.forecast(figure, self, found),
+            lambda figure: figures.forecast_figure(figure, self, found),
         )
 
     def _band(self) -> "tuple[FittedErrors, FittedErrors]":
@@ -238,7 +240,7 @@ def _required(asked: Any, quantity: str) -> Answer:
         tuple(rows),
         (found.advice,),
         numbers,
-        lambda figure: figures.requirement(figure, asked, quantity, found),
+        lambda figure: figures.requirement_figure(figure, asked, quantity, found),
     )
 
 

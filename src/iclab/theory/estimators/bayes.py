@@ -23,7 +23,7 @@ from iclab.numerics import (
 )
 from iclab.outcomes import EstimatorErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, Tasks, require_tasks
-from iclab.theory.pretraining.resolvent import LONG, MANY, WishartMoments, bounded, moments
+from iclab.theory.pretraining.resolvent import LONG, MANY, WishartMoments, bounded, wishart_moments_at
 
 Array = np.ndarray
 _STREAM = 20240518  # the nodes of the quadrature: as fixed as those of any other rule
@@ -198,7 +198,7 @@ def _edge(alpha: Values, noise: Values, s: Values) -> Values:
 def _spectrum(alpha: Values, noise: Values) -> WishartMoments:
     """The spectrum of XᵀX, α times a Wishart matrix of "pool size" α, at the shift ρ/α."""
     length = bounded(alpha, LONG)
-    return moments(np.maximum(noise, _SILENT) / length, length)
+    return wishart_moments_at(np.maximum(noise, _SILENT) / length, length)
 
 
 def _information(alpha: Values, noise: Values) -> Values:

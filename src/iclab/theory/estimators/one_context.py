@@ -17,7 +17,7 @@ _STREAM = 20251201  # the nodes of the quadrature: as fixed as those of any othe
 _BESIDE = 2**22  # numbers of an array of several contexts
 
 
-def ridge_error(dimension: int, context_length: int, noise: float, *, contexts: int = 40_000) -> float:
+def finite_ridge_error(dimension: int, context_length: int, noise: float, *, contexts: int = 40_000) -> float:
     """Error of (XᵀX + ρ)⁻¹ Xᵀy on linear functions, ρ + (ρ/D) E tr (XᵀX + ρ)⁻¹: the Bayes error for w ~ N(0, I).
 
     A quadrature over X from a fixed stream, with the known means of tr XᵀX and of its square taken out: to about a
@@ -45,7 +45,7 @@ def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, 
     quadrature over X and q from a fixed stream, to about a hundredth. Without noise it is infinite after D − 1, D and
     D + 1 examples, if those and D are two or more: what is not linear is fitted like noise.
 
-    Raises ValueError as ridge_error does.
+    Raises ValueError as finite_ridge_error does.
 
     Source: derived in docs/derivations/estimators.
     """

@@ -20,9 +20,16 @@ from iclab.theory.pretraining.resolvent import (
     WishartMoments,
     bounded,
     effective_ridge,
-    moments,
+    wishart_moments_at,
 )
-from iclab.theory.pretraining.response import Averages, Contexts, Shift, endless, errors_from, with_limits
+from iclab.theory.pretraining.response import (
+    Averages,
+    Contexts,
+    Shift,
+    diverges_at_infinite_alpha,
+    errors_from,
+    with_limits,
+)
 
 __all__ = [
     "Peak", "best_alpha", "best_ridge", "critical_kappa", "diversity_gap", "errors", "interpolation_peak",
@@ -87,7 +94,7 @@ def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
     noise = x * m.inverse * (m.inverse_square / m.inverse) * m.kept * few
     spread = m.mixed / (x + at.xi) * (m.kept - m.lost) + noise
     gap = (m.lost_square * m.kept * few + idg / at.tau * spread) / at.kappa
-    gap = np.where(endless(ratios, ridge, None)[0], np.inf, gap)
+    gap = np.where(diverges_at_infinite_alpha(ratios, ridge, None)[0], np.inf, gap)
     vanished = np.isinf(ratios.alpha) & (at.ridge == 0) & (abs(gap) < VANISHED)
     none = np.isinf(ratios.kappa) | vanished
     return np.where(none, 0.0, gap)[()]
@@ -107,7 +114,7 @@ def interpolation_peak(alpha: Values, kappa: Values, noise: Values) -> Peak:
     idg = at.contexts.noise + own.lost_pool + x * own.noisy
     icl = idg * (1 + x) * at.spectrum.inverse
     if not every(np.isfinite(ratios.alpha)):
-        icl = np.where(endless(replace(ratios, tau=2.0), 0.0, None)[0], np.inf, icl)
+        icl = np.where(diverges_at_infinite_alpha(replace(ratios, tau=2.0), 0.0, None)[0], np.inf, icl)
         icl, idg = (np.where(np.isinf(ratios.alpha) & (part < VANISHED), 0.0, part)[()] for part in (icl, idg))
     return Peak(icl, idg)
 
@@ -215,7 +222,7 @@ class _Pretraining:
         penalty = bounded(magnitude("ridge", ridge, zero=True), STRONG)
         xi = effective_ridge(contexts.x, kappa, tau, penalty)
         share = np.maximum(penalty / np.maximum(xi, 1e-300), (tau - 1) / tau)
-        return cls(contexts, kappa, tau, penalty, xi, share, moments(contexts.x + xi, kappa))
+        return cls(contexts, kappa, tau, penalty, xi, share, wishart_moments_at(contexts.x + xi, kappa))
 
     def averages(self) -> Averages:
         m, x = self.spectrum, self.contexts.x

@@ -43,10 +43,10 @@ def wishart_moments(shift: Values, kappa: Values) -> WishartMoments:
     docs/derivations/proportional_limit.
     """
     nu = magnitude("shift", shift, infinite=False)
-    return moments(nu, bounded(magnitude("kappa", kappa), MANY))
+    return wishart_moments_at(nu, bounded(magnitude("kappa", kappa), MANY))
 
 
-def moments(nu: Values, kappa: Values) -> WishartMoments:
+def wishart_moments_at(nu: Values, kappa: Values) -> WishartMoments:
     """wishart_moments, of values that have been checked and bounded.
 
     Source: derived in docs/derivations/proportional_limit.

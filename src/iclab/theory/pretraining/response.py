@@ -108,7 +108,7 @@ def errors_from(
     return icl, idg, train
 
 
-def endless(
+def diverges_at_infinite_alpha(
     ratios: Ratios, ridge: Values, shift: Shift | None, *, support: float = 1.0, exposed: bool = False
 ) -> tuple[Values, Values]:
     """Where ICL and IDG error are infinite: α = ∞ with label noise and without ridge.
@@ -133,13 +133,14 @@ def endless(
 def with_limits(
     errors: Errors, ratios: Ratios, ridge: Values, shift: Shift | None, *, support: float = 1.0, exposed: bool = False
 ) -> Errors:
-    """Errors in one shape, exact where an argument is infinite; for `support` and `exposed` see endless.
+    """Errors in one shape, exact where an argument is infinite; for `support` and `exposed` see
+    diverges_at_infinite_alpha.
 
     Source: derived in docs/derivations/proportional_limit.
     """
     icl, idg, train, xi = errors.icl, errors.idg, errors.train, errors.effective_ridge
     if not every(np.isfinite(ratios.alpha)):
-        no_icl, no_idg = endless(ratios, ridge, shift, support=support, exposed=exposed)
+        no_icl, no_idg = diverges_at_infinite_alpha(ratios, ridge, shift, support=support, exposed=exposed)
         icl, idg = np.where(no_icl, np.inf, icl), np.where(no_idg, np.inf, idg)
         free = np.asarray(ridge) == 0  # a ridge of 1e-40 leaves errors of 1e-80
         icl, idg, train, xi = (np.where(free & (part < VANISHED), 0.0, part)[()] for part in (icl, idg, train, xi))

@@ -30,7 +30,7 @@ class Angles:
 
 
 @dataclass(frozen=True)
-class Shares:
+class WeightProducts:
     """The integral over s, at the nodes of the angle.
 
     E Σ a² f(t) is single @ f; E Σ_{i≠j} a_i a_j f(t_i) f(t_j) is the sum of the squares of pair @ f.
@@ -82,7 +82,7 @@ def angles(dimension: int, nodes: int, end: float = np.pi) -> Angles:
     return Angles(dimension, np.cos(theta), 2 * np.sin(0.5 * theta) ** 2, log_weight, np.exp(log_weight))
 
 
-def shares(scale: float, context_length: int, at: Angles) -> Shares:
+def weight_products(scale: float, context_length: int, at: Angles) -> WeightProducts:
     """Expected products of shares at scale w and n examples. Cost: 0.3 ms at w = 5, 50 ms at w = 170 and n < 100.
 
     Source: derived in docs/derivations/softmax_window.
@@ -92,10 +92,12 @@ def shares(scale: float, context_length: int, at: Angles) -> Shares:
     weighted = kernel * np.exp(-kernel) * at.weight
     single = STEP * n * (np.exp((n - 1) * log_rest) @ (kernel * weighted))
     root = np.exp(0.5 * (n - 2) * log_rest) if n > 1 else np.zeros(len(log_rest))
-    return Shares(single, np.sqrt(STEP * n * (n - 1)) * root[:, None] * weighted)
+    return WeightProducts(single, np.sqrt(STEP * n * (n - 1)) * root[:, None] * weighted)
 
 
-def shares_and_slopes(scale: float, context_length: int, at: Angles) -> tuple[Shares, Shares]:
+def weight_products_and_derivatives(
+    scale: float, context_length: int, at: Angles
+) -> tuple[WeightProducts, WeightProducts]:
     """Expected products of shares and their derivatives by log w, which a search for a best scale needs.
 
     Source: derived in docs/derivations/softmax_window.
@@ -110,7 +112,9 @@ def shares_and_slopes(scale: float, context_length: int, at: Angles) -> tuple[Sh
     tilted = STEP * n * ((n - 1) * (others * rise) @ square - fall * (others @ (square * (2 - kernel))))
     size = np.sqrt(STEP * n * (n - 1)) * root[:, None]
     pair = size * weighted
-    return Shares(single, pair), Shares(tilted, pair * (0.5 * (n - 2) * rise[:, None] - fall * (1 - kernel)))
+    return WeightProducts(single, pair), WeightProducts(
+        tilted, pair * (0.5 * (n - 2) * rise[:, None] - fall * (1 - kernel))
+    )
 
 
 def _angle(gap: float) -> float:

@@ -112,7 +112,7 @@ def kinked_kernel(cosine: Float[Array, "*n"], *, dimension: int, slope_variance:
     return variance / (np.pi * size) * (np.sqrt(1 - inside**2) + (np.pi - np.arccos(inside)) * inside)
 
 
-def gaussian_share(matrix: Float[Array, "D D"], query: Float[Array, "*batch D"]) -> Float[Array, "*batch"]:
+def gaussian_squared_weights(matrix: Float[Array, "D D"], query: Float[Array, "*batch D"]) -> Float[Array, "*batch"]:
     """Limit of n E Σ a² in long contexts of inputs N(0, I): exp |M x_q|². The inputs attended to have mean M x_q.
 
     Raises ValueError for shapes that do not fit.

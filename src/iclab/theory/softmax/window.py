@@ -22,8 +22,8 @@ from iclab.theory.softmax.attention_weights import (
     angles,
     enough_nodes,
     farthest,
-    shares,
-    shares_and_slopes,
+    weight_products,
+    weight_products_and_derivatives,
 )
 from iclab.theory.softmax.laws import (
     MOST_DIMENSIONS,
@@ -102,7 +102,7 @@ def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length:
     nodes, before, change = 2 * _nodes(window, size, np.pi), np.inf, np.inf
     while nodes <= MOST_NODES:
         law = spectrum(kernel, size, nodes)
-        found = shares(window, length, law.at)
+        found = weight_products(window, length, law.at)
         bias = 2 * float(found.single @ law.gap) + pair_gaps(law, found.pair, found.pair)
         loss = bias + variance * (1 + float(found.single.sum()))
         change = abs(loss - before)
@@ -136,7 +136,7 @@ def best_scale(*, dimension: int, context_length: int, slope_variance: float, no
         window = float(np.exp(log))
         end = farthest(window, length, size)
         at = angles(size, _nodes(window, size, end, "the best scale"), end)
-        here, tilt = shares_and_slopes(window, length, at)
+        here, tilt = weight_products_and_derivatives(window, length, at)
         bias = tilt.single @ at.gap + (here.pair @ at.gap) @ (tilt.pair @ at.gap)
         return float(2 * variance / size * bias + ripple * tilt.single.sum())
 
@@ -158,7 +158,7 @@ def best_kernel_scale(kernel: Kernel, *, dimension: int, context_length: int, no
     def slope(log: float) -> float:
         window = float(np.exp(log))
         law = spectrum(kernel, size, 2 * _nodes(window, size, np.pi, "the best scale"))
-        here, tilt = shares_and_slopes(window, length, law.at)
+        here, tilt = weight_products_and_derivatives(window, length, law.at)
         bias = 2 * float(tilt.single @ law.gap) + 2 * pair_gaps(law, here.pair, tilt.pair)
         return bias + ripple * float(tilt.single.sum())
 
@@ -178,7 +178,7 @@ def _affine_parts(window: float, length: int, dimension: int) -> tuple[float, fl
 
 
 def _affine_at(window: float, length: int, at: Angles) -> tuple[float, float]:
-    found = shares(window, length, at)
+    found = weight_products(window, length, at)
     return 2 * found.single @ at.gap + np.sum((found.pair @ at.gap) ** 2), found.single.sum()
 
 
