@@ -27,10 +27,11 @@ from iclab.numerics.checks import (
 from iclab.numerics.crossings import intervals, with_turns
 from iclab.numerics.minima import golden_section, least
 from iclab.numerics.roots import increasing_root
+from iclab.numerics.streams import FIXED_STREAM
 
 __all__ = [
-    "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every", "floats",
-    "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude",
+    "FIXED_STREAM", "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every",
+    "floats", "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude",
     "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share", "whole_number",
     "whole_numbers", "with_turns",
 ]  # fmt: skip

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import LEAST, Values, instance, magnitude_number, one_of, positive, require, whole_number
+from iclab.numerics import (
+    FIXED_STREAM,
+    LEAST,
+    Values,
+    instance,
+    magnitude_number,
+    one_of,
+    positive,
+    require,
+    whole_number,
+)
 from iclab.numerics.crossings import intervals, with_turns
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
@@ -20,7 +30,6 @@ QUANTITIES = ("alpha", "kappa", "tau")
 BEST = "best"  # a ridge chosen anew at every size
 _SCAN = np.concatenate([[LEAST], np.unique(np.concatenate([np.geomspace(1e-6, 1e9, 361), [1.0]])), [np.inf]])
 _COARSE = np.concatenate([np.geomspace(1e-2, 1e5, 22), [np.inf]])  # for advice
-_STREAM = 20240518  # of the pool of a forecast
 
 
 @dataclass(frozen=True)
@@ -194,7 +203,7 @@ def forecast(
     else:
         count = whole_number("tasks", tasks)
         require(count * d <= 1e8, f"tasks must be at most 1e8/D, in memory; got {count}. Leave them out for more.")
-        pool = Pool(sphere.draw(count, np.random.default_rng(_STREAM)))
+        pool = Pool(sphere.draw(count, np.random.default_rng(FIXED_STREAM)))
         law, kappa = ContextLaw(pool, context_length, noise), count / d
     ratios = Ratios(law.context_length / d, kappa, n / d**2, noise)
     return Forecast(

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics import (
+    FIXED_STREAM,
     LEAST,
     MOST,
     Values,
@@ -26,7 +27,6 @@ from iclab.problem import ContextLaw, NormalTasks, Pool, Tasks, require_tasks
 from iclab.theory.pretraining.resolvent import LONG, MANY, WishartMoments, bounded, wishart_moments_at
 
 Array = np.ndarray
-_STREAM = 20240518  # the nodes of the quadrature: as fixed as those of any other rule
 _SILENT = 1e-120  # noise that stands for none
 _RANGE = 1e-20, 1e20  # sizes at which the divergence of two posteriors is more than rounding
 
@@ -150,7 +150,7 @@ def pool_dmmse_errors(law: ContextLaw, *, new: Tasks | None = None, contexts: in
         require_tasks("new", new)
         require(new.dimension == law.dimension, f"new must have {law.dimension} dimensions; got {new.dimension}.")
     count = whole_number("contexts", contexts)
-    stream = np.random.default_rng(_STREAM)
+    stream = np.random.default_rng(FIXED_STREAM)
     pool, root = law.tasks.vectors @ law.input_root, law.input_root  # with whitened inputs
     known = law.tasks.draw(count, stream) @ root
     fresh = (NormalTasks(np.eye(law.dimension)) if new is None else new).draw(count, stream) @ root

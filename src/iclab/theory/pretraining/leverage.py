@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import Values, increasing_root, instance
+from iclab.numerics import FIXED_STREAM, Values, increasing_root, instance
 from iclab.outcomes import Errors
 from iclab.problem import ContextLaw
 from iclab.problem.readouts import FeatureMoments, error_of
@@ -20,7 +20,6 @@ from iclab.theory.pretraining.resolvent import STRONG
 
 Array = np.ndarray
 Draws = Float[Array, "draw"]
-_STREAM = 20240518  # the nodes of the quadrature: as fixed as those of any other rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ def drawn_sequences(law: ContextLaw, count: int) -> Sequences:
     """
     instance("law", law, ContextLaw)
     d, n, root = law.dimension, law.context_length, law.input_root
-    stream = np.random.default_rng(_STREAM)
+    stream = np.random.default_rng(FIXED_STREAM)
     task = law.tasks.draw(count, stream)
     white = task @ root
     signal = np.sum(white**2, axis=1) / d
