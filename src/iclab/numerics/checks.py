@@ -92,17 +92,24 @@ def magnitude(
     and above 1e40 float64 does not hold their powers. Infinity is a size where it is a limit.
     """
     values = _in_float64(name, value)
-    fits: Any = (values >= between[0]) & (values <= between[1])
+    sized = (values >= between[0]) & (values <= between[1])
     if zero:
-        fits |= values == 0
-    if not every(fits):
+        sized |= values == 0
+    if not every(sized):
         bound = {"at_least": 0.0} if zero else {"above": 0.0}
-        checked(name, value, infinite=infinite, advice=advice, **bound)
-        fits |= np.isinf(values)
-        if not every(fits):
-            limits = ["0"] * zero + ["inf"] * infinite + ["between {:g} and {:g}".format(*between)]
-            raise ValueError(f"{name} must be {' or '.join(limits)}; got {np.extract(~fits, values)[0]!s}.")
+        checked(name, values, infinite=infinite, advice=advice, **bound)  # complains of the sign before the size
+        _require_infinite(name, values[~sized], zero=zero, infinite=infinite, between=between)
     return values[()]
+
+
+def _require_infinite(
+    name: str, values: np.ndarray, *, zero: bool, infinite: bool, between: tuple[float, float]
+) -> None:
+    """Raise ValueError, with the range, unless the sizes that are out of it are infinite."""
+    finite = values[np.isfinite(values)]
+    if finite.size:
+        limits = ["0"] * zero + ["inf"] * infinite + ["between {:g} and {:g}".format(*between)]
+        raise ValueError(f"{name} must be {' or '.join(limits)}; got {finite[0]!s}.")
 
 
 def magnitude_number(name: str, value: Any, *, zero: bool = False, infinite: bool = False, advice: str = "") -> float:
@@ -193,15 +200,15 @@ def _in_float64(name: str, values: Any) -> Float[Array, "*n"]:
 
 
 def _one(name: str, number: np.float64 | np.ndarray) -> float:
-    require(np.ndim(number) == 0, f"{name} must be one number; got shape {np.shape(number)}.")
+    if np.ndim(number):
+        raise ValueError(f"{name} must be one number; got shape {np.shape(number)}.")
     return float(number)
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     """The value. Raises ValueError, with its name and the choices, unless it is one of them."""
-    require(
-        isinstance(value, str) and value in choices, f"{name} must be one of {', '.join(choices)}; got {value!r}."
-    )
+    if not (isinstance(value, str) and value in choices):
+        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
     return value
 
 
@@ -213,7 +220,8 @@ def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
         whole = None
     if whole is None or whole < least:
         raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
-    require(whole <= MOST, f"{name} must be a whole number of at most {MOST:g}; got one of {len(str(whole))} digits.")
+    if whole > MOST:
+        raise ValueError(f"{name} must be a whole number of at most {MOST:g}; got one of {len(str(whole))} digits.")
     return whole
 
 

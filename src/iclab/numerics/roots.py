@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from iclab.numerics.checks import Values, every, require
+from iclab.numerics.checks import Values, every
 
 _SHARP, _SHORT = 2.0**-49, 2.0**-13  # 8 units of rounding; a step whose fourth power is less than one
 
@@ -61,9 +61,9 @@ def increasing_root(
 def _ends(function: Callable[[Any], tuple[Values, Values]], lower: Values, upper: Values) -> tuple[Values, Values]:
     """The function at both ends of a bracket. Raises ValueError unless it holds, to within rounding."""
     (below, rise), (above, climb) = function(lower), function(upper)
-    require(
-        bool(np.all((below <= _SHARP * rise) & (above >= -_SHARP * climb))),
-        "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
-        f"got {np.max(below, initial=-np.inf)!s} and {np.min(above, initial=np.inf)!s}. Widen the bracket.",
-    )
+    if not np.all((below <= _SHARP * rise) & (above >= -_SHARP * climb)):
+        raise ValueError(
+            "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
+            f"got {np.max(below, initial=-np.inf)!s} and {np.min(above, initial=np.inf)!s}. Widen the bracket."
+        )
     return below, above
