@@ -29,8 +29,8 @@ def test_ridge_after_one_example_is_a_known_integral() -> None:
 @pytest.mark.parametrize("error", [finite_ridge_error, two_layer_ridge_error])
 def test_contexts_treated_in_turn_have_the_errors_of_all_at_once(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for beside in (10**7, 10**3):
-        monkeypatch.setattr(context_estimators, "_BESIDE", beside)
+    for chunk in (10**7, 10**3):
+        monkeypatch.setattr(context_estimators, "_CHUNK", chunk)
         found.append(error(5, 7, 0.1, contexts=500))
     assert found[0] == found[1]
 

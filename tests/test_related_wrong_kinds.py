@@ -33,7 +33,7 @@ CALLS = [  # a call that answers, one of its arguments, what it must not be
         ["x", 1j, {}],
     ),
     (
-        lambda context_task: rank_limited.relabelled_contexts(
+        lambda context_task: rank_limited.relabeled_contexts(
             INPUTS, 9, context_task=context_task, target_task=np.ones(3)
         ),
         np.ones(3),

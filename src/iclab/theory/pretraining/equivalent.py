@@ -15,6 +15,8 @@ from iclab.problem import ContextLaw
 from iclab.problem.readouts import FeatureMoments, feature_moments
 from iclab.theory.pretraining.resolvent import STRONG, flat_ridge, unspent
 
+__all__ = ["Equivalent"]
+
 Array = np.ndarray
 
 
@@ -41,7 +43,7 @@ class Equivalent:
         return cls._of(feature_moments(law), count / law.dimension**2, penalty)
 
     def with_moments(self, moments: FeatureMoments) -> "Equivalent":
-        """As many sequences and the same ridge on features of other moments."""
+        """The equivalent of as many sequences, at the same ridge, of features of other moments."""
         return Equivalent._of(moments, self.tau, self.ridge)
 
     @classmethod
@@ -52,12 +54,12 @@ class Equivalent:
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of input entries."""
         return len(self.moments.inputs)
 
     @property
     def rank(self) -> float:
-        """Weights that data reach, for each squared dimension: (D+1)/D unless S is singular."""
+        """Weights that data determine, for each squared dimension: (D+1)/D unless S is singular."""
         return self.values.size / self.dimension**2
 
     def effective_ridge(self) -> float:
@@ -83,11 +85,11 @@ class Equivalent:
         return self.slack(xi) if self.ridge > 0 else max(0.0, (self.tau - self.rank) / self.tau)
 
     def freedom(self, xi: float) -> float:
-        """df, the weights in use for each squared dimension."""
+        """df, the degrees of freedom for each squared dimension."""
         return self._trace(self.values / (self.values + xi))
 
     def spread(self, xi: float) -> float:
-        """df − df₂, the slope of −df in log ξ."""
+        """df − df₂, the derivative of −df in log ξ."""
         return self._trace(self.values * xi / (self.values + xi) ** 2)
 
     def readout(self, xi: float) -> Float[Array, "D D+1"]:
@@ -96,7 +98,7 @@ class Equivalent:
         return self.inputs @ (target / (self.values + xi)) @ self.summaries.T
 
     def response(self, xi: float, test: FeatureMoments) -> float:
-        """tr[Σ_test Σ (Σ + ξ)^-2]/D²: what a fluctuation of unit size costs under the test law."""
+        """tr[Σ_test Σ (Σ + ξ)^-2]/D², the error under the test law of a fluctuation of unit size."""
         inputs = np.einsum("ia,ij,ja->a", self.inputs, test.inputs, self.inputs)
         summaries = np.einsum("ib,ij,jb->b", self.summaries, test.second, self.summaries)
         return self._trace(np.outer(inputs, summaries) * self.values / (self.values + xi) ** 2)

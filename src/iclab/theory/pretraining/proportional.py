@@ -32,18 +32,18 @@ from iclab.theory.pretraining.response import (
 )
 
 __all__ = [
-    "Peak", "best_alpha", "best_ridge", "critical_kappa", "diversity_gap", "errors", "interpolation_peak",
+    "TARGETS", "Peak", "best_alpha", "best_ridge", "critical_kappa", "diversity_gap", "errors", "interpolation_peak",
 ]  # fmt: skip
 
 TARGETS = ("icl", "idg")
 _ALPHAS, _RIDGES = np.geomspace(LEAST, 1e20, 241), np.geomspace(LEAST, MOST, 81)
-_FLAT = 1 + 1e-15  # errors closer than this are the same to rounding, and the limit is taken
-_IDLE = 1 + 1e-9  # what contexts must save for a best length: the place of a shallower dip is lost in rounding
+_FLAT = 1 + 1e-15  # errors closer than this are equal to rounding, and the limit is taken
+_IDLE = 1 + 1e-9  # least relative saving of a best length: rounding hides where a shallower dip lies
 
 
 @dataclass(frozen=True)
 class Peak:
-    """What |τ − 1| times the ridgeless error tends to as τ → 1, from either side."""
+    """Limit of |τ − 1| times the ridgeless error as τ → 1, from either side."""
 
     icl: Values
     idg: Values
@@ -53,9 +53,9 @@ def errors(ratios: Ratios, *, ridge: Values = 0.0, shift: Shift | None = None) -
     """ICL, IDG and training error of ridge regression on the readout; all fields broadcast together.
 
     Holds for white inputs and tasks at any ridge >= 0: without ridge it is the solution of least norm, with
-    ridge = inf nothing is learned. Limits are limits: at τ = 1 without ridge ICL and IDG are inf, and so is ICL
-    without ridge at α = ∞ with label noise where κ <= min(τ, 1). Units: squared label. Cost: a microsecond a
-    point on a large grid.
+    ridge = inf nothing is learned. Limits are returned as such: at τ = 1 without ridge ICL and IDG are inf, and so
+    is ICL without ridge at α = ∞ with label noise where κ <= min(τ, 1). Units: squared label. Cost: a microsecond
+    a point on a large grid.
 
     Raises ValueError for a negative ridge.
 
@@ -77,7 +77,7 @@ def errors(ratios: Ratios, *, ridge: Values = 0.0, shift: Shift | None = None) -
 
 
 def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
-    """ICL − IDG, what learning on K tasks in place of all of them costs on a new one. Falls like 1/κ.
+    """ICL − IDG, the excess error on a new task after pretraining on K tasks only. Falls like 1/κ.
 
     Accurate also where the gap is far below both errors. At τ = ∞ and α → ∞ it tends to 1 − κ below κ = 1, at
     κ = 1 like ½ √((1 + ρ)/α), above like ((1 + ρ)/α)² κ(2κ − 1)/(κ − 1)³.
@@ -101,7 +101,7 @@ def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
 
 
 def interpolation_peak(alpha: Values, kappa: Values, noise: Values) -> Peak:
-    """How high the peak at τ = 1 stands without ridge: |τ − 1| e → Peak from both sides.
+    """Height of the ridgeless peak at τ = 1: |τ − 1| e → Peak from both sides.
 
     Raises ValueError for ratios that are not positive and for negative noise.
 
@@ -120,11 +120,11 @@ def interpolation_peak(alpha: Values, kappa: Values, noise: Values) -> Peak:
 
 
 def critical_kappa(tau: Values, noise: Values) -> Values:
-    """κ_c: below it the ridgeless ICL error is larger at α = ∞ than at some finite context length.
+    """κ_c, the pool size below which the ridgeless ICL error is larger at α = ∞ than at some finite α.
 
     With m = min(τ, 1), κ_c = m (1 + z) and z the positive root of (1 + |τ − 1|) z³ = ρ + 3ρz + (2ρ − 1) z². It
     tends to m for ρ → 0 and to 1 for τ → ∞, and these limits are returned; at ρ = 0 and at τ = ∞ themselves
-    longer contexts end up better at every κ. Exact for the approach to α = ∞; curves above it fall throughout
+    longer contexts are better in the end at every κ. Exact for the approach to α = ∞; curves above it fall throughout
     in every scan made.
 
     Raises ValueError for tau that is not positive and for negative noise.
@@ -145,7 +145,7 @@ def critical_kappa(tau: Values, noise: Values) -> Values:
 def best_alpha(kappa: Values, tau: Values, noise: Values, *, ridge: Values = 0.0, target: str = "icl") -> Values:
     """The context length, α = N/D, of least error; inf where longer is always better, 0 where shorter is.
 
-    0 is also the answer where no length saves more than 1e-9 of the error of contexts without examples, as in
+    0 is also returned where no length saves more than 1e-9 of the error of contexts without examples, as in
     much noise or few tasks. At τ = 1 without ridge, where every error is infinite, the limit τ → 1. A scan of α
     from 1e-12 to 1e16, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth as a share of the
     error.
@@ -173,12 +173,12 @@ def best_alpha(kappa: Values, tau: Values, noise: Values, *, ridge: Values = 0.0
 
 
 def best_ridge(ratios: Ratios, *, target: str = "icl") -> Values:
-    """The ridge of least ICL or IDG error; 0 or inf where the error falls all the way there.
+    """The ridge of least ICL or IDG error; 0 or inf where the error decreases all the way.
 
     Where it falls towards ridge 0 but is larger without any, as at α = ∞ for κ <= τ in noise, no ridge is best:
-    the answer is the smallest, on a grid from 1e-40, that has the least error to rounding. A scan of the ridge
+    the result is the smallest, on a grid from 1e-40, that has the least error to rounding. A scan of the ridge
     from 1e-40 to 1e40, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth as a share of the
-    error. The two targets want different ridges unless κ = ∞.
+    error. The best ridges of the two targets differ unless κ = ∞.
 
     Raises ValueError for an unknown target.
 

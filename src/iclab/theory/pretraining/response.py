@@ -1,4 +1,4 @@
-"""From averages over the spectrum of the features to errors: what isotropic and structured data share.
+"""Errors from averages over the spectrum of the features, for white and structured data.
 
 The mean solution Γ of pretraining is that of infinitely many sequences at the effective ridge. Finitely many
 add a fluctuation of Γ whose size is the in-distribution error itself, divided by τ:
@@ -16,6 +16,8 @@ from iclab.numerics import Values, every, floats, magnitude
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.pretraining.resolvent import LONG, VANISHED, bounded
+
+__all__ = ["Averages", "Contexts", "Shift", "diverges_at_infinite_alpha", "errors_from", "with_limits"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Contexts:
 class Averages:
     """Traces over the features, for each input direction, with F = (R + N)^-1 and N = x + ξ for white inputs.
 
-    Lost is what the mean solution misses of a task, noisy what it lets through of context noise of size 1.
+    `lost` is the error of the mean solution on a task without noise, `noisy` its response to context noise of size 1.
     Spreads are tr W F (R + x) F, the response to a fluctuation, for W of the ridge, of context noise of size 1,
     of new tasks and of the pool.
     """
@@ -97,12 +99,12 @@ def errors_from(
     a = averages
     with np.errstate(divide="ignore"):  # τ = 1 without ridge
         own = pretraining.noise + a.lost_pool + pretraining.x * a.noisy
-        slope = share + a.ridge_spread / tau  # 1 − df₂/τ
-        idg = own / slope
+        unused = share + a.ridge_spread / tau  # 1 − df₂/τ
+        idg = own / unused
         spread = idg / tau
         lost, response = scale * a.lost_new, scale * a.new_spread
         icl = new.noise + lost + new.x * a.noisy + spread * (response + new.x * a.noise_spread)
-        train = share * (own / np.maximum(slope, 1e-200)) * share
+        train = share * (own / np.maximum(unused, 1e-200)) * share
     if pool is not None:
         idg = pool.noise + a.lost_pool + pool.x * a.noisy + spread * (a.pool_spread + pool.x * a.noise_spread)
     return icl, idg, train
@@ -111,12 +113,12 @@ def errors_from(
 def diverges_at_infinite_alpha(
     ratios: Ratios, ridge: Values, shift: Shift | None, *, support: float = 1.0, exposed: bool = False
 ) -> tuple[Values, Values]:
-    """Where ICL and IDG error are infinite: α = ∞ with label noise and without ridge.
+    """True where the ICL and the IDG error are infinite: at α = ∞ with label noise and without ridge.
 
-    Noise is then fitted without bound in directions that the pool does not span, and counts where a test context
-    reaches them: new tasks do, in the `support` of the pool (a share of all directions) or, if `exposed`, outside
-    it; context noise at a finite test length does everywhere. The pool spans the share min(κ, support): at τ equal
-    to it the directions that it spans are interpolated, and no test escapes.
+    Weights then diverge in directions that the pool does not span, and add to the error where a test context has a
+    component there: new tasks have one in the `support` of the pool (a fraction of all directions) or, if `exposed`,
+    outside it; context noise at a finite test length has one everywhere. The pool spans the fraction
+    min(κ, support): at τ equal to it the directions that it spans are interpolated, and every test error is infinite.
 
     Source: derived in docs/derivations/proportional_limit.
     """

@@ -16,6 +16,8 @@ from iclab.problem import Ratios
 from iclab.theory.pretraining.resolvent import MANY, STRONG, bounded, flat_ridge, unspent
 from iclab.theory.pretraining.response import Averages, Contexts, Shift, errors_from, with_limits
 
+__all__ = ["structured_errors"]
+
 Array = np.ndarray
 Spectrum = Float[Array, "D"]
 
@@ -32,7 +34,7 @@ def structured_errors(
     """ICL, IDG and training error for structured tasks, and for structured inputs in the same basis.
 
     Eigenvalues are relative: 1 is the variance of white tasks, and of white inputs of covariance I/D. The
-    spectrum is taken as the limiting one, each eigenvalue repeated without end. New tasks have
+    spectrum is taken as the limiting one, each eigenvalue of infinite multiplicity. New tasks have
     `test_task_eigenvalues`, those of the pool unless given. The error of predicting nothing is mean(s c) + ρ.
     Units, ridge, limits and broadcasting as in `errors`, to which it reduces for white spectra. Cost: 0.2 s a
     point for 400 different input eigenvalues, a millisecond for white inputs.
@@ -53,21 +55,21 @@ def structured_errors(
         ratios.noise if shift.noise is None else shift.noise,
         shift.task_scale,
     )  # fmt: skip
-    answers = np.array([_errors_at(spectra, *map(float, point)) for point in grid])
-    found = Errors(*answers.T.reshape(4, *grid.shape))
+    points = np.array([_errors_at(spectra, *map(float, point)) for point in grid])
+    found = Errors(*points.T.reshape(4, *grid.shape))
     support, exposed = float(np.mean(spectra.pool > 0)), bool(np.any(spectra.new[spectra.pool == 0] > 0))
     return with_limits(found, ratios, penalty, shift, support=support, exposed=exposed)
 
 
 @dataclass(frozen=True)
 class _Spectra:
-    """Variances of tasks in whitened inputs, and the input eigenvalues; `rows` are those that differ."""
+    """Variances of tasks in whitened inputs, and the input eigenvalues; `rows` are the distinct ones."""
 
     inputs: Spectrum  # s
     pool: Spectrum  # s c
     new: Spectrum  # s c of new tasks
     rows: Float[Array, "row"]
-    row: Array  # which row an input direction is
+    row: Array  # the row of each input direction
     weight: Float[Array, "row"]
 
     @classmethod
@@ -92,7 +94,7 @@ class _Spectra:
 
 @dataclass(frozen=True)
 class _Equivalent:
-    """The deterministic equivalent of the pool at an effective ridge, a row for each distinct input direction."""
+    """The deterministic equivalent of the pool at an effective ridge; one row per distinct input eigenvalue."""
 
     ridge: Float[Array, "row D"]  # ξ/(s_i s_j)
     n: Float[Array, "row D"]
@@ -107,9 +109,9 @@ class _Equivalent:
 
         def equation(phi: Float[Array, "row 1"]) -> tuple[Array, Array]:
             green = 1 / (phi * c + n)
-            missed = n * green
-            kept, lost = phi * _mean(c * green), _mean(missed)
-            slope = phi * (1 + _mean(c * missed * green) / kappa)
+            residual = n * green
+            kept, lost = phi * _mean(c * green), _mean(residual)
+            slope = phi * (1 + _mean(c * residual * green) / kappa)
             return phi - lost + kept * ((1 - kappa) / kappa), slope
 
         lower = 1 / (1 + _mean(c / n) / kappa)
@@ -117,7 +119,7 @@ class _Equivalent:
         return cls(ridge, n, phi, 1 / (phi * c + n))
 
     def averages(self, spectra: _Spectra, x: float, kappa: float) -> Averages:
-        """The traces that the errors are made of: over directions j for spreads, on the diagonal for the rest."""
+        """The traces in the errors: over directions j for spreads, on the diagonal for the rest."""
         c, new, square = spectra.pool, spectra.new, self.green**2
         link = _mean(c * self.n * square) / kappa
         psi = self.phi / (1 + link)

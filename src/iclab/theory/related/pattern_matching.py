@@ -1,8 +1,10 @@
-"""What no attention can avoid in classifying by patterns: contexts without an example that matters."""
+"""The error floor of attention in classification by patterns: contexts without a relevant example."""
 
 from numpy.typing import ArrayLike
 
 from iclab.numerics import Values, checked, every, require
+
+__all__ = ["matching_floor"]
 
 
 def matching_floor(relevant: ArrayLike, context_length: ArrayLike) -> Values:

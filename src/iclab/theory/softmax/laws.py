@@ -1,4 +1,4 @@
-"""Laws of the softmax window in the limit of long contexts, its rivals, and tasks of low rank."""
+"""Laws of the softmax window in the limit of long contexts, linear attention for comparison, and low-rank tasks."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,6 +7,11 @@ from scipy.special import gammaln
 
 from iclab.numerics import MOST, Values, checked, checked_number, magnitude, numbers, require, whole_number
 from iclab.theory.softmax.attention_weights import angles, falling
+
+__all__ = [
+    "KINKED", "MOST_DIMENSIONS", "ROUGH", "SMOOTH", "gaussian_loss", "gaussian_squared_weights", "kinked_kernel",
+    "linear_attention_loss", "long_context_loss", "scale_exponent", "scale_law",
+]  # fmt: skip
 
 Array = np.ndarray
 MOST_DIMENSIONS = 100_000  # of integrals over the sphere
@@ -38,7 +43,7 @@ def scale_exponent(dimension: int, bias_power: float) -> float:
     """Power of n·L²/ρ with which the best scale grows in long contexts, 2/(d − 1 + 2 bias_power).
 
     `bias_power` is the power of 1/w in the squared bias: SMOOTH 2 for differentiable functions, KINKED 3/2 for
-    those with a kink, ROUGH 1/2 for those as rough as Brownian paths. The slope bound alone does not fix it.
+    those with a kink, ROUGH 1/2 for those as rough as Brownian paths. A bound on the slope alone does not fix it.
 
     Raises ValueError for a dimension below 2 and a power that is not positive.
 
@@ -64,19 +69,19 @@ def long_context_loss(
     w = np.asarray(magnitude("scale", scale, infinite=False))
     n, ripple = checked("context_length", context_length, at_least=1.0), checked("noise", noise, at_least=0.0)
     found = [(*_tilted(float(one), d), _tilted(2 * float(one), d)[1]) for one in w.flat]
-    missed, log_z, log_z2 = np.array(found).T.reshape(3, *w.shape)
+    shrinkage, log_z, log_z2 = np.array(found).T.reshape(3, *w.shape)
     with np.errstate(over="ignore"):
         variance = 1 + np.exp(log_z2 - 2 * log_z) / n
-    part = checked("slope_variance", slope_variance, at_least=0.0) / d * missed**2
+    part = checked("slope_variance", slope_variance, at_least=0.0) / d * shrinkage**2
     return (part + np.where(ripple > 0, ripple, 0.0) * np.where(ripple > 0, variance, 0.0))[()]
 
 
 def linear_attention_loss(
     *, dimension: int, context_length: int, slope_variance: float, offset_variance: float, noise: float
 ) -> float:
-    """Loss of the best linear attention on affine functions, (c/n) Σ y x_iᵀx_q, whose offset it cannot see.
+    """Loss of the best linear attention, (c/n) Σ y x_iᵀx_q, on affine functions.
 
-    Without offsets it can beat softmax attention; an offset enters whole.
+    Without offsets it can beat softmax attention; the variance of an offset enters in full.
 
     Raises ValueError for a dimension below 2, a length below 1, negative variances.
 
@@ -92,9 +97,9 @@ def linear_attention_loss(
         )
     )
     signal, other = slope / d**2, offset + ripple
-    second = signal * (d + n - 1) + other  # n d times the mean square of the answer at c = 1
-    missed = signal * d * ((((d - 1) * signal + other) / second) if second > 0 else 1.0)
-    return missed + other
+    second = signal * (d + n - 1) + other  # n d times the mean square of the prediction at c = 1
+    residual = signal * d * ((((d - 1) * signal + other) / second) if second > 0 else 1.0)
+    return residual + other
 
 
 def kinked_kernel(cosine: Float[Array, "*n"], *, dimension: int, slope_variance: float) -> Float[Array, "*n"]:
@@ -136,7 +141,7 @@ def gaussian_loss(
 
     slope_variance |Bᵀ(M − I)|² + noise (1 + det(I − 2 MᵀM)^(−1/2)/n), leading order in 1/n of each part. The
     directions outside the span of B enter the second part alone, so that the best M vanishes there. inf where
-    |M| ≥ 1/√2: rare queries then see one example.
+    |M| ≥ 1/√2: rare queries then attend to one example.
 
     Raises ValueError for shapes that do not fit, a length below 1 and negative variances.
 
@@ -155,14 +160,14 @@ def gaussian_loss(
     )
     largest = float(np.max(abs(key_query)))
     require(largest <= MOST, f"matrix must have entries of at most {MOST:g}; got {largest:g}.")
-    room = 1 - 2 * np.linalg.svd(key_query, compute_uv=False) ** 2
-    cost = np.prod(room) ** -0.5 / length if np.all(room > 0) else np.inf
+    margin = 1 - 2 * np.linalg.svd(key_query, compute_uv=False) ** 2
+    cost = np.prod(margin) ** -0.5 / length if np.all(margin > 0) else np.inf
     bias = slope * float(np.sum((kept.T @ (key_query - np.eye(size))) ** 2))
     return float(bias + ripple * (1 + cost)) if ripple > 0 else float(bias)
 
 
 def _tilted(scale: float, dimension: int) -> tuple[float, float]:
-    """1 − A(w) and log Z(w) − w, from the angles that matter; neither cancels at large nor underflows at small w."""
+    """1 − A(w) and log Z(w) − w, without cancellation at large w or underflow at small w."""
     at = angles(dimension, *falling(scale, dimension))
     log_weight = at.log_weight - scale * at.gap
     largest = log_weight.max()

@@ -1,4 +1,4 @@
-"""Covariances of random functions on the sphere, expanded in its harmonics."""
+"""Covariances of random functions on the sphere, expanded in spherical harmonics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ from scipy.special import gammaln
 
 from iclab.numerics import numbers, require
 from iclab.theory.softmax.attention_weights import Angles, angles
+
+__all__ = ["Spectrum", "log_counts", "pair_gaps", "spectrum", "zonal_harmonics"]
 
 Array = np.ndarray
 
@@ -29,7 +31,7 @@ class Spectrum:
 
 
 def spectrum(kernel: Callable[[Array], Array], dimension: int, nodes: int) -> Spectrum:
-    """The expansion at given nodes, up to half as many degrees.
+    """The expansion of a kernel at a number of nodes, with half as many degrees.
 
     Raises ValueError for a kernel that does not return one finite number for each cosine, or has a negative
     eigenvalue.

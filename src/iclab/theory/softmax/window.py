@@ -1,8 +1,8 @@
-"""How wide a window softmax attention should open: exact losses and the best scale at any context length.
+"""The window of softmax attention: exact losses and the best scale at any context length.
 
-Inputs lie on the unit sphere in d dimensions; softmax attention with key-query matrix w·I answers the mean of the
-labels with shares that fall with the distance to the query, a window of squared width 1/w. Labels are f(x) + noise
-with f a random function without preferred directions. Losses hold the noise of the label that is asked for.
+Inputs lie on the unit sphere in d dimensions; softmax attention with key-query matrix w·I predicts the mean of the
+labels, with attention weights that fall with the distance to the query: a window of squared width 1/w. Labels are
+f(x) + noise with f a random function of isotropic law. Losses include the noise of the query's label.
 """
 
 from collections.abc import Callable
@@ -56,8 +56,8 @@ def affine_loss(
 ) -> Values:
     """Exact loss for affine functions f(x) = l uᵀx + b, u uniform on the sphere, E l² = slope_variance.
 
-    Any offset b: shares sum to one, so it cancels. Scale, length, slope variance and noise broadcast. Ten digits, up
-    to scale 350 at any length and far beyond in long contexts.
+    Any offset b: attention weights sum to one, so it cancels. Scale, length, slope variance and noise
+    broadcast. Ten digits, up to scale 350 at any length and far beyond in long contexts.
 
     Raises ValueError for a dimension outside 2..100000, a length below 1, a scale that is not positive or too large
     for the quadrature, and negative variances.
@@ -71,12 +71,12 @@ def affine_loss(
     )
     window, length = np.broadcast_arrays(_scale(scale), _lengths(context_length))
     found = [_affine_parts(float(w), int(n), size) for w, n in zip(window.flat, length.flat, strict=True)]
-    bias, share = np.array(found).T.reshape(2, *window.shape)
-    return (variance / size * bias + ripple * (1 + share))[()]
+    bias, squares = np.array(found).T.reshape(2, *window.shape)
+    return (variance / size * bias + ripple * (1 + squares))[()]
 
 
 def effective_context(scale: ArrayLike, *, dimension: int, context_length: ArrayLike) -> Values:
-    """Number of examples that the window averages over, 1/E Σ a²; it lies between 1 and the context length.
+    """Effective number of examples in the window, 1/E Σ a²; it lies between 1 and the context length.
 
     Raises ValueError as affine_loss.
 
@@ -89,7 +89,7 @@ def effective_context(scale: ArrayLike, *, dimension: int, context_length: Array
 def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length: int, noise: float) -> KernelLoss:
     """Exact loss for random functions of covariance E f(x) f(x') = kernel(xᵀx'), which takes arrays of cosines.
 
-    The kernel is expanded in the harmonics of the sphere, in which a pair of examples factorises; nodes and degrees
+    The kernel is expanded in the harmonics of the sphere, in which a pair of examples factorizes; nodes and degrees
     are doubled until the loss changes by less than a millionth.
 
     Raises ValueError as affine_loss and for a kernel that is no covariance; ArithmeticError where doubling ends
@@ -115,11 +115,11 @@ def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length:
 
 
 def best_scale(*, dimension: int, context_length: int, slope_variance: float, noise: float) -> float:
-    """Scale of least loss for affine functions, to five digits. Cost: some seven slopes, 2 to 6 ms.
+    """Scale of least loss for affine functions, to five digits. Cost: some seven derivatives, 2 to 6 ms.
 
     It depends on dimension, length and slope_variance/noise alone. In much noise it is n·slope_variance/(d·noise).
 
-    Raises ValueError as affine_loss, for a length of 1, where the scale is without effect, for a slope variance of 0,
+    Raises ValueError as affine_loss, for a length of 1, where the scale has no effect, for a slope variance of 0,
     and for a best scale that is too large for the quadrature.
 
     Source: collins2024context (the best window adapts to slope and noise); derived in
@@ -144,7 +144,9 @@ def best_scale(*, dimension: int, context_length: int, slope_variance: float, no
 
 
 def best_kernel_scale(kernel: Kernel, *, dimension: int, context_length: int, noise: float) -> float:
-    """Scale of least loss for random functions of a covariance, to four digits. Cost: some seven slopes, 10 ms.
+    """Scale of least loss for random functions of a covariance, to four digits.
+
+    Cost: some seven derivatives, 10 ms.
 
     Raises ValueError as best_scale and kernel_loss, and for a best scale below a millionth.
 
@@ -183,7 +185,7 @@ def _affine_at(window: float, length: int, at: Angles) -> tuple[float, float]:
 
 
 def _nodes(window: float, dimension: int, end: float, what: str = "scale") -> int:
-    """Nodes to start from. Raises ValueError where they are too many to be doubled."""
+    """The first number of nodes. Raises ValueError where it is too large to be doubled."""
     nodes = enough_nodes(min(window, 1e6), dimension, end)
     require(
         2 * nodes <= MOST_NODES,
@@ -194,10 +196,10 @@ def _nodes(window: float, dimension: int, end: float, what: str = "scale") -> in
 
 
 def _least(slope: Callable[[float], float], guess: float) -> float:
-    """Where the slope of a loss in log scale is zero: a walk downhill from a guess until it turns, then its root."""
-    known = lru_cache(maxsize=None)(slope)
+    """The scale at which the derivative of a loss in log scale is zero, bracketed downhill from a guess."""
+    derivative = lru_cache(maxsize=None)(slope)
     here, step = float(np.log(guess)), 0.1
-    down = -np.sign(known(here))
+    down = -np.sign(derivative(here))
     while True:
         there = float(np.clip(here + down * step, np.log(WIDEST), np.log(NARROWEST)))
         require(
@@ -205,16 +207,16 @@ def _least(slope: Callable[[float], float], guess: float) -> float:
             f"the best scale must lie between {WIDEST:g} and {NARROWEST:g}; got a loss that falls to the end of that "
             "range. Change noise, slope or length.",
         )
-        if known(there) * down >= 0:
-            root: Any = brentq(known, here, there, xtol=SHARP)
+        if derivative(there) * down >= 0:
+            root: Any = brentq(derivative, here, there, xtol=SHARP)
             return float(np.exp(root))
         here, step = there, min(2 * step, 0.8)
 
 
 def _first_guess(dimension: int, length: int, slope_variance: float, noise: float) -> float:
-    """The law for long contexts, or n L²/(d ρ) for windows wider than the sphere, whichever is less.
+    """The smaller of the law for long contexts and n L²/(d ρ), that of windows wider than the sphere.
 
-    The noise added bounds the scale where there is none.
+    A small noise is added, which bounds the scale where there is none.
     """
     ripple = noise + 0.025 * slope_variance
     wide = length * slope_variance / (dimension * ripple)
@@ -230,7 +232,7 @@ def _dimension(dimension: int) -> int:
 def _several(context_length: int) -> int:
     length = whole_number("context_length", context_length)
     require(
-        length > 1, "context_length must be 2 or more here; got 1. One example gets the whole share at any scale."
+        length > 1, "context_length must be 2 or more here; got 1. One example gets the whole weight at any scale."
     )
     return length
 
