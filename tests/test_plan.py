@@ -154,7 +154,7 @@ def test_every_answer_has_a_figure(words: str, tmp_path: Path, capsys: pytest.Ca
     [
         ("walk", "question must be one of tasks, sequences, context, split, ridge, regime, forecast; got 'walk'"),
         ("tasks --error 0.3", "alpha must be given, or context_length with dimension"),
-        ("tasks --error 0.3 --alpha 1 --context-length 4 --tau 1", "alpha and context_length say the same"),
+        ("tasks --error 0.3 --alpha 1 --context-length 4 --tau 1", "alpha and context_length are the same size"),
         ("tasks --error 0.3 --context-length 4 --tau 1", "dimension must be given with context_length"),
         ("tasks --error 0.3 --context-length 0 --tau 1 --dimension 2", "context_length must be a whole number >= 1"),
         ("tasks --error 0.3 --alpha 1 --tau 1 --dimension 0", "dimension must be a whole number >= 1; got 0"),
