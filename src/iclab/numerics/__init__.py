@@ -1,4 +1,4 @@
-"""Numerical tools that know nothing of learning: checks of arguments, roots, minima and crossings."""
+"""General numerical tools: checks of arguments, roots, minima and crossings."""
 
 from iclab.numerics.checks import (
     LEAST,

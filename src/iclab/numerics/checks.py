@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns the value in the type it is used in, or says what must hold."""
+"""Checks of arguments: each returns the value in a fixed type, or raises an error that names the argument."""
 
 import math
 import operator
@@ -9,15 +9,21 @@ from typing import Any, SupportsIndex, get_args
 import numpy as np
 from jaxtyping import Float
 
+__all__ = [
+    "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every", "floats",
+    "increasing_grid", "instance", "magnitude", "magnitude_number", "nonnegative", "numbers", "one_of", "pair",
+    "positive", "require", "share", "whole_number", "whole_numbers",
+]  # fmt: skip
+
 Array = np.ndarray
 Values = float | np.floating[Any] | np.ndarray  # a number or an array of numbers
-LEAST, MOST = 1e-40, 1e40  # sizes that theory is exact for, beside 0 and infinity
+LEAST, MOST = 1e-40, 1e40  # range of sizes in which theory is exact; 0 and infinity are exact limits
 
 
 def require(holds: bool, message: str) -> None:
     """Raise ValueError with `message` unless `holds`.
 
-    A message says what must hold, what came and what to do, in that order.
+    A message states the condition, the value and the remedy, in that order.
     """
     if not holds:
         raise ValueError(message)
@@ -29,7 +35,7 @@ def floats(value: Values) -> Values:
 
 
 def every(holds: np.bool_ | np.ndarray) -> bool:
-    """Whether all of it is true; for a single truth value fifty times quicker than its method all()."""
+    """True where all entries are; for a single truth value fifty times quicker than its method all()."""
     return bool(holds.all()) if isinstance(holds, np.ndarray) else bool(holds)
 
 
@@ -57,9 +63,9 @@ def checked(
     if not every(holds):
         limits = ["finite"] * (not infinite)
         limits += [f"> {above:g}"] * (above > -math.inf) + [f">= {at_least:g}"] * (at_least > -math.inf)
-        came = values[~holds].flat[0]
+        first = values[~holds].flat[0]
         raise ValueError(
-            f"{name} must be {' and '.join(limits) or 'a number'}; got {came!s}.{advice and ' ' + advice}"
+            f"{name} must be {' and '.join(limits) or 'a number'}; got {first!s}.{advice and ' ' + advice}"
         )
     return values[()]
 
@@ -97,7 +103,7 @@ def magnitude(
         sized |= values == 0
     if not every(sized):
         bound = {"at_least": 0.0} if zero else {"above": 0.0}
-        checked(name, values, infinite=infinite, advice=advice, **bound)  # complains of the sign before the size
+        checked(name, values, infinite=infinite, advice=advice, **bound)  # the sign before the size
         _require_infinite(name, values[~sized], zero=zero, infinite=infinite, between=between)
     return values[()]
 
@@ -148,7 +154,7 @@ def nonnegative(name: str, values: Any) -> Float[Array, "*n"]:
 
 
 def pair(name: str, values: Any) -> tuple[Any, Any]:
-    """Two things as a tuple. Raises ValueError, with their name, for anything that is not a pair."""
+    """A pair as a tuple. Raises ValueError, with its name, for anything else."""
     try:
         first, second = values
     except (TypeError, ValueError):

@@ -7,6 +7,8 @@ import numpy as np
 
 from iclab.numerics.checks import Values, every
 
+__all__ = ["increasing_root"]
+
 _SHARP, _SHORT = 2.0**-49, 2.0**-13  # 8 units of rounding; a step whose fourth power is less than one
 
 
@@ -21,10 +23,10 @@ def increasing_root(
 
     `function(x)` returns its value and its slope in log x. Newton in log x, by bisection wherever a step would
     leave the bracket and, from the twelfth step on, every third time, so that roots at 1e-300 are as sharp as
-    roots at 1 and no function takes more than some two hundred steps. A root is taken when value/slope, its
+    roots at 1 and no function takes more than some two hundred steps. A root is accepted when value/slope, its
     relative error, is a few units of rounding; when a short step is followed by one below its square, which
     shows that the next would be; or when the bracket has closed on it. The bracket must hold:
-    function(lower) <= 0 <= function(upper). With a guess `start`, its ends are looked at only in doubt.
+    function(lower) <= 0 <= function(upper). With a guess `start`, its ends are evaluated only in doubt.
 
     Raises ValueError where the bracket does not hold, ArithmeticError where the root is not reached.
     """

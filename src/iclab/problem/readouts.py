@@ -1,6 +1,6 @@
 """The exact error of a readout at finite size, under any law of contexts.
 
-The readout G of shape (D, D+1) answers x_qᵀ G g from g = [(D/N) Σ y x ; (1/N) Σ y²], with inputs x ~ N(0, S/D).
+The readout G of shape (D, D+1) predicts x_qᵀ G g from g = [(D/N) Σ y x ; (1/N) Σ y²], with inputs x ~ N(0, S/D).
 Its error is a quadratic in G whose coefficients need only four averages over the tasks: nothing is sampled.
 """
 
@@ -12,12 +12,14 @@ from jaxtyping import Float
 from iclab.numerics import instance, numbers, require
 from iclab.problem.tasks import ContextLaw
 
+__all__ = ["FeatureMoments", "error_of", "exact_error", "feature_moments", "readout_of"]
+
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
 class FeatureMoments:
-    """The moments of g and the task through which a law of contexts enters the error of a readout."""
+    """Moments of the features g and the task, through which a law of contexts enters the error of a readout."""
 
     cross: Float[Array, "D+1 D"]  # A = E g wᵀ
     second: Float[Array, "D+1 D+1"]  # B = E g gᵀ
@@ -55,7 +57,7 @@ def exact_error(readout: Float[Array, "*batch D D+1"], law: ContextLaw) -> Float
 
 
 def error_of(readout: Float[Array, "*batch D D+1"], moments: FeatureMoments) -> Float[Array, "*batch"]:
-    """exact_error, from moments that were built once.
+    """exact_error from given moments, for many readouts under one law.
 
     Source: derived in docs/derivations/finite_size.
     """
@@ -68,7 +70,7 @@ def error_of(readout: Float[Array, "*batch D D+1"], moments: FeatureMoments) -> 
 
 
 def readout_of(gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D+1"]:
-    """The readout [Γᵀ/D, 0] that answers as linear attention with the matrix Γ does.
+    """The readout [Γᵀ/D, 0], whose predictions are those of linear attention with the matrix Γ.
 
     Raises ValueError for a matrix that is not square.
 

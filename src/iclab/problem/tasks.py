@@ -8,6 +8,11 @@ from jaxtyping import Float
 
 from iclab.numerics import checked_covariance, instance, magnitude_number, numbers, require, whole_number
 
+__all__ = [
+    "ContextLaw", "NormalTasks", "Pool", "SphereTasks", "TaskMoments", "Tasks", "require_tasks", "sphere_law",
+    "symmetric_root",
+]  # fmt: skip
+
 Array = np.ndarray
 
 
@@ -22,11 +27,11 @@ class TaskMoments:
 
 
 class Tasks(Protocol):
-    """A law of tasks: what Pool, SphereTasks and NormalTasks are."""
+    """A law of tasks, as Pool, SphereTasks and NormalTasks."""
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of task entries."""
         ...
 
     def moments(self, inputs: Float[Array, "D D"], noise: float) -> TaskMoments:
@@ -40,7 +45,7 @@ class Tasks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """K given tasks, each as likely as the others.
+    """K given tasks of equal probability.
 
     Raises ValueError for a pool of no task, or of entries that are not finite.
     """
@@ -58,7 +63,7 @@ class Pool:
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of task entries."""
         return self.vectors.shape[1]
 
     def moments(self, inputs: Float[Array, "D D"], noise: float) -> TaskMoments:
@@ -70,13 +75,13 @@ class Pool:
         )
 
     def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
-        """Tasks of the pool in random order, each as often as the others to within one."""
+        """Tasks of the pool in random order, equally often to within one."""
         return self.vectors[stream.permutation(np.arange(count) % len(self.vectors))]
 
 
 @dataclass(frozen=True, eq=False)
 class SphereTasks:
-    """Tasks spread evenly over the sphere of squared radius D, times the root of a covariance C if one is given.
+    """Tasks uniform on the sphere of squared radius D, times the root of a covariance C if one is given.
 
     Raises ValueError for a dimension that is not a whole number >= 1 and for a C that is no covariance of it.
     """
@@ -99,10 +104,10 @@ class SphereTasks:
         return TaskMoments(covariance, float(signal + noise), np.zeros(d), float(square))
 
     def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
-        """Normal vectors, brought to length √D and coloured."""
+        """Normal vectors, scaled to length √D and given the covariance."""
         w = stream.standard_normal((count, self.dimension))
-        even = w * (np.sqrt(self.dimension) / np.linalg.norm(w, axis=1, keepdims=True))
-        return even @ symmetric_root(np.asarray(self.covariance))
+        uniform = w * (np.sqrt(self.dimension) / np.linalg.norm(w, axis=1, keepdims=True))
+        return uniform @ symmetric_root(np.asarray(self.covariance))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +124,7 @@ class NormalTasks:
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of task entries."""
         return len(self.covariance)
 
     def moments(self, inputs: Float[Array, "D D"], noise: float) -> TaskMoments:
@@ -130,14 +135,14 @@ class NormalTasks:
         return TaskMoments(self.covariance, float(variance), np.zeros(self.dimension), float(square))
 
     def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
-        """Normal vectors, coloured."""
+        """Normal vectors of the covariance."""
         return stream.standard_normal((count, self.dimension)) @ symmetric_root(self.covariance)
 
 
 def require_tasks(name: str, tasks: Tasks) -> None:
-    """Raise ValueError, with the name, for what is no law of tasks.
+    """Raise ValueError, with the name, for anything but a law of tasks.
 
-    Source: derived in docs/derivations/finite_size (the averages that are asked for).
+    Source: derived in docs/derivations/finite_size (the averages that a law of tasks gives).
     """
     holds = all(hasattr(tasks, part) for part in ("dimension", "moments", "draw"))
     require(holds, f"{name} must be a law of tasks, as Pool or SphereTasks; got {type(tasks).__name__}.")
@@ -145,7 +150,7 @@ def require_tasks(name: str, tasks: Tasks) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ContextLaw:
-    """How contexts come about: tasks, N labelled inputs x ~ N(0, S/D) for each, label noise of variance ρ.
+    """The law of contexts: a law of tasks, N labeled inputs x ~ N(0, S/D) for each task, label noise of variance ρ.
 
     Raises ValueError for a context length below 1, negative noise, an S that is not a covariance of the right
     size, and where labels would be zero throughout.
@@ -165,7 +170,7 @@ class ContextLaw:
         inputs = np.eye(d) if given is None else checked_covariance("input_covariance", given)
         require(
             inputs.shape == (d, d),
-            f"input_covariance must have the shape {(d, d)}, as the tasks ask; got {inputs.shape}.",
+            f"input_covariance must have the shape {(d, d)}, as the tasks; got {inputs.shape}.",
         )
         object.__setattr__(self, "context_length", length)
         object.__setattr__(self, "noise", noise)
@@ -175,7 +180,7 @@ class ContextLaw:
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of input entries."""
         return self.tasks.dimension
 
     @property
@@ -191,7 +196,7 @@ def symmetric_root(covariance: Float[Array, "D D"]) -> Float[Array, "D D"]:
 
 
 def sphere_law(law: ContextLaw) -> ContextLaw:
-    """The same contexts with new tasks, spread over the sphere.
+    """The same contexts with new tasks, uniform on the sphere.
 
     Source: lu2025asymptotic, theory code (tasks of its simulations).
     """
