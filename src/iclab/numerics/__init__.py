@@ -1,5 +1,6 @@
 """General numerical tools: checks of arguments, roots, minima and crossings."""
 
+from iclab.numerics.annotations import Checked, checks_its_fields
 from iclab.numerics.checks import (
     LEAST,
     MOST,
@@ -30,8 +31,8 @@ from iclab.numerics.roots import increasing_root
 from iclab.numerics.streams import FIXED_STREAM
 
 __all__ = [
-    "FIXED_STREAM", "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every",
-    "floats", "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude",
-    "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share", "whole_number",
-    "whole_numbers", "with_turns",
+    "FIXED_STREAM", "LEAST", "MOST", "Checked", "Values", "checked", "checked_covariance", "checked_number",
+    "checks_its_fields", "divides", "every", "floats", "golden_section", "increasing_grid", "increasing_root",
+    "instance", "intervals", "least", "magnitude", "magnitude_number", "nonnegative", "numbers", "one_of", "pair",
+    "positive", "require", "share", "whole_number", "whole_numbers", "with_turns",
 ]  # fmt: skip

@@ -8,6 +8,9 @@ from typing import Any, SupportsIndex, get_args
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from iclab.numerics.annotations import Checked
 
 __all__ = [
     "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every", "floats",
@@ -15,12 +18,11 @@ __all__ = [
     "positive", "require", "share", "whole_number", "whole_numbers",
 ]  # fmt: skip
 
-Array = np.ndarray
 Values = float | np.floating[Any] | np.ndarray  # a number or an array of numbers
 LEAST, MOST = 1e-40, 1e40  # range of sizes in which theory is exact; 0 and infinity are exact limits
 
 
-def require(holds: bool, message: str) -> None:
+def require(holds: bool | np.bool_, message: str) -> None:
     """Raise ValueError with `message` unless `holds`.
 
     A message states the condition, the value and the remedy, in that order.
@@ -29,17 +31,17 @@ def require(holds: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def floats(value: Values) -> Values:
+def floats(value: Checked[ArrayLike]) -> Values:
     """The value in float64; an array stays an array."""
     return np.asarray(value, dtype=np.float64)[()]
 
 
-def every(holds: np.bool_ | np.ndarray) -> bool:
+def every(holds: bool | np.bool_ | np.ndarray) -> bool:
     """True where all entries are; for a single truth value fifty times quicker than its method all()."""
     return bool(holds.all()) if isinstance(holds, np.ndarray) else bool(holds)
 
 
-def numbers(name: str, values: Any) -> Float[Array, "*n"]:
+def numbers(name: str, values: Any) -> Float[np.ndarray, "*n"]:
     """The values in float64, always an array. Raises ValueError, with their name, unless all are finite numbers."""
     array = _in_float64(name, values)
     require(every(np.isfinite(array)), f"{name} must be finite numbers; got NaN or infinity.")
@@ -148,7 +150,7 @@ def positive(name: str, value: Any) -> float:
     return checked_number(name, value, above=0.0)
 
 
-def nonnegative(name: str, values: Any) -> Float[Array, "*n"]:
+def nonnegative(name: str, values: Any) -> Float[np.ndarray, "*n"]:
     """The values as an array. Raises ValueError with `name` unless all are finite and >= 0."""
     return np.asarray(checked(name, values, at_least=0.0, infinite=False))
 
@@ -162,7 +164,7 @@ def pair(name: str, values: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
+def increasing_grid(name: str, values: Checked[Float[ArrayLike, "n"]]) -> Float[np.ndarray, "n"]:
     """The values as an array. Raises ValueError with `name` unless they increase strictly from one >= 0."""
     grid = numbers(name, values)
     require(grid.ndim == 1 and grid.size > 0, f"{name} must be a non-empty list; got shape {grid.shape}.")
@@ -174,7 +176,7 @@ def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
     return grid
 
 
-def checked_covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "D D"]:
+def checked_covariance(name: str, matrix: Checked[Float[ArrayLike, "D D"]]) -> Float[np.ndarray, "D D"]:
     """The matrix, made exactly symmetric. Raises ValueError, with its name, unless it is a covariance."""
     array = _in_float64(name, matrix)
     require(
@@ -195,7 +197,7 @@ def checked_covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "
     return 0.5 * (array + array.T)
 
 
-def _in_float64(name: str, values: Any) -> Float[Array, "*n"]:
+def _in_float64(name: str, values: Any) -> Float[np.ndarray, "*n"]:
     try:
         array = np.asarray(values)
         if values is None or array.dtype.kind in "bSUcMm":  # no numbers, but NumPy would make some of them
@@ -218,7 +220,7 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     return value
 
 
-def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
+def whole_number(name: str, value: Checked[SupportsIndex], *, least: int = 1) -> int:
     """`value` as an int. Raises ValueError, which calls it `name`, unless it is a whole number >= `least`."""
     try:
         whole = None if isinstance(value, bool) else operator.index(value)
@@ -231,7 +233,7 @@ def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
     return whole
 
 
-def whole_numbers(name: str, values: int | Iterable[int], *, advice: str = "") -> tuple[int, ...]:
+def whole_numbers(name: str, values: Checked[int | Iterable[int]], *, advice: str = "") -> tuple[int, ...]:
     """One or several whole numbers as a tuple. Raises ValueError, with their name, for none and for any below 1."""
     several: tuple[Any, ...] = (values,)
     if isinstance(values, Iterable) and not isinstance(values, bytes):

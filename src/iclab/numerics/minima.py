@@ -10,15 +10,14 @@ from iclab.numerics.checks import Values
 
 __all__ = ["golden_section", "least"]
 
-Array = np.ndarray
 _STEP = 0.02  # in log x; the error of a difference of seven points is of sixth order
 _SLOPE = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60
 _CURVATURE = np.array([2, -27, 270, -490, 270, -27, 2]) / 180
 
 
 def least(
-    function: Callable[[Any], Values], grid: Float[Array, "point"], shape: tuple[int, ...] = ()
-) -> Float[Array, "*shape"]:
+    function: Callable[[Any], Values], grid: Float[np.ndarray, "point"], shape: tuple[int, ...] = ()
+) -> float | Float[np.ndarray, "*shape"]:
     """The minimizer of a function of a positive number, element by element: a scan of the grid, then polished.
 
     `function(x)` takes any x within the grid that broadcasts with `shape` and returns the broadcast. The least

@@ -6,12 +6,14 @@ tasks K = κD, sequences n = τD².
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from iclab.numerics import (
     FIXED_STREAM,
     LEAST,
+    Checked,
     Values,
     instance,
     magnitude_number,
@@ -88,15 +90,15 @@ class Forecast:
 
 
 def required(
-    quantity: str,
+    quantity: Checked[str],
     *,
-    error: float,
-    alpha: float | None = None,
-    kappa: float | None = None,
-    tau: float | None = None,
-    noise: float,
-    ridge: float | str = 0.0,
-    target: str = "icl",
+    error: Checked[float],
+    alpha: Checked[float | None] = None,
+    kappa: Checked[float | None] = None,
+    tau: Checked[float | None] = None,
+    noise: Checked[float],
+    ridge: Checked[float | str] = 0.0,
+    target: Checked[str] = "icl",
 ) -> Required:
     """The values of alpha, kappa or tau that reach an error, given the other two; ridge "best" is optimal at each.
 
@@ -128,7 +130,13 @@ def required(
 
 
 def best_split(
-    tokens: int, *, dimension: int, kappa: float, noise: float, ridge: float | str = BEST, target: str = "icl"
+    tokens: Checked[int],
+    *,
+    dimension: Checked[int],
+    kappa: Checked[float],
+    noise: Checked[float],
+    ridge: Checked[float | str] = BEST,
+    target: Checked[str] = "icl",
 ) -> Split:
     """The division of n·N labeled examples into n sequences of N that has the least error.
 
@@ -160,7 +168,7 @@ def best_split(
     return Split(int(length), int(budget // length), chosen, strength, float(error_of(chosen, strength, target)))
 
 
-def regime(ratios: Ratios, *, ridge: float = 0.0) -> Regime:
+def regime(ratios: Checked[Ratios], *, ridge: Checked[float] = 0.0) -> Regime:
     """The regime of pretraining at these ratios, memorization or in-context learning, and its κ_c.
 
     Raises ValueError for a negative ridge.
@@ -177,12 +185,18 @@ def regime(ratios: Ratios, *, ridge: float = 0.0) -> Regime:
         gap=float(diversity_gap(Ratios(alpha, kappa, tau, noise), ridge=penalty)),
         lasting_gap=max(0.0, 1 - kappa),
         critical_kappa=critical,
-        longer_contexts_hurt=kappa < critical and noise > 0 and np.isfinite(tau),
+        longer_contexts_hurt=bool(kappa < critical and noise > 0 and np.isfinite(tau)),
     )
 
 
 def forecast(
-    dimension: int, *, context_length: int, sequences: int, tasks: int | None = None, noise: float, ridge: float = 0.0
+    dimension: Checked[int],
+    *,
+    context_length: Checked[int],
+    sequences: Checked[int],
+    tasks: Checked[int | None] = None,
+    noise: Checked[float],
+    ridge: Checked[float] = 0.0,
 ) -> Forecast:
     """Forecast of pretraining on n sequences of N examples in D dimensions; tasks=None is a fresh task for each.
 
@@ -217,7 +231,7 @@ def forecast(
     )
 
 
-def error_of(ratios: Ratios, ridge: float | str, target: str) -> Values:
+def error_of(ratios: Checked[Ratios], ridge: Checked[float | str], target: Checked[str]) -> Values:
     """ICL or IDG error at a ridge, or at the best ridge for that error if ridge is "best".
 
     Raises ValueError for another string, a negative ridge and an unknown target.
@@ -246,7 +260,7 @@ def _help(
     quantity: str,
     others: dict[str, float],
     noise: float,
-    ridge: float | str,
+    ridge: Checked[float | str],
     target: str,
     level: float,
     floor: float,
@@ -274,7 +288,7 @@ def _limit(size: float) -> float:
     return 0.0 if size <= LEAST else size
 
 
-def _require_question(quantity: str, given: dict[str, float | None], target: str) -> None:
+def _require_question(quantity: Checked[str], given: dict[str, Any], target: Checked[str]) -> None:
     one_of("quantity", quantity, QUANTITIES)
     require(given[quantity] is None, f"{quantity} is the unknown and must not be given; got {given[quantity]!r}.")
     for name, value in given.items():

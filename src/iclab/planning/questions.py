@@ -244,7 +244,7 @@ def _required(question: Any, quantity: str) -> Answer:
     )
 
 
-def _whole(low: float, high: float) -> tuple[float, float] | None:
+def _whole(low: float, high: float) -> tuple[int | float, int | float] | None:
     """The first and the last whole number, one at least, in an interval whose ends are known to rounding."""
     first = low if math.isinf(low) else max(1.0, math.ceil(low * (1 - 1e-12)))
     last = high if math.isinf(high) else math.floor(high * (1 + 1e-12))

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from iclab.numerics import instance, magnitude_number, require, whole_number
+from iclab.numerics import Checked, checks_its_fields, instance, magnitude_number, require, whole_number
 from iclab.problem.ratios import Ratios
 
 __all__ = ["Pretraining"]
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Pretraining:
     """Finite pretraining: n sequences of in-context regression, with N labeled examples each and a pool of K tasks.
@@ -57,7 +58,14 @@ class Pretraining:
         )
 
     @classmethod
-    def of(cls, ratios: Ratios, dimension: int, *, normalized: bool = True, balanced: bool = True) -> "Pretraining":
+    def of(
+        cls,
+        ratios: Checked[Ratios],
+        dimension: Checked[int],
+        *,
+        normalized: Checked[bool] = True,
+        balanced: Checked[bool] = True,
+    ) -> "Pretraining":
         """The whole sizes nearest to the ratios: N = αD, K = κD and n = τD², or K times a whole number if balanced.
 
         Compare with theory at the rounded sizes' own `ratios`.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.numerics import Values, magnitude
+from iclab.numerics import Values, checks_its_fields, magnitude
 
 if TYPE_CHECKING:
     Ratio = Values
@@ -15,6 +15,7 @@ else:
 __all__ = ["Ratios"]
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Ratios:
     """In-context regression in the proportional limit: D → ∞ with N = αD, K = κD and n = τD².

@@ -8,11 +8,13 @@ needs about D tasks to learn in context, this estimator exponentially many.
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from iclab.numerics import (
     FIXED_STREAM,
     LEAST,
     MOST,
+    Checked,
     Values,
     checked,
     checked_number,
@@ -31,12 +33,11 @@ __all__ = [
     "ridge_error", "task_threshold",
 ]  # fmt: skip
 
-Array = np.ndarray
 _SILENT = 1e-120  # replaces noise 0
 _RANGE = 1e-20, 1e20  # sizes at which the divergence of two posteriors exceeds rounding
 
 
-def ridge_error(alpha: Values, noise: Values) -> Values:
+def ridge_error(alpha: Checked[ArrayLike], noise: Checked[ArrayLike]) -> Values:
     """Error of ridge regression at ridge ρ, the Bayes estimator for w ~ N(0, I), target noise included.
 
     ρ + E ρ/(ρ + λ) over the eigenvalues λ of XᵀX, D → ∞. Without noise: 1 − α below α = 1, 0 from there on.
@@ -50,7 +51,7 @@ def ridge_error(alpha: Values, noise: Values) -> Values:
     return np.where(rho > 0, rho + _spectrum(alpha, rho).lost, silent)[()]
 
 
-def task_threshold(alpha: Values, noise: Values) -> Values:
+def task_threshold(alpha: Checked[ArrayLike], noise: Checked[ArrayLike]) -> Values:
     """s_c, the information of a context about its task in nats for each dimension: I(w; y | X)/D.
 
     With more than exp(s_c D) tasks the pool is as good as all tasks. Infinite without noise and at α = ∞.
@@ -64,7 +65,9 @@ def task_threshold(alpha: Values, noise: Values) -> Values:
     return np.where(infinite, np.inf, _information(alpha, rho))[()]
 
 
-def dmmse_errors(alpha: Values, noise: Values, log_tasks_per_dimension: Values) -> EstimatorErrors:
+def dmmse_errors(
+    alpha: Checked[ArrayLike], noise: Checked[ArrayLike], log_tasks_per_dimension: Checked[ArrayLike]
+) -> EstimatorErrors:
     """Errors of the dMMSE estimator with exp(sD) tasks w ~ N(0, I), D → ∞: a random-energy model.
 
     From the threshold s_c on both are the ridge error. Below it a pool task is singled out, so IDG is ρ; on a new
@@ -87,7 +90,9 @@ def dmmse_errors(alpha: Values, noise: Values, log_tasks_per_dimension: Values) 
     return EstimatorErrors(icl[()], np.where(many, ridge, rho)[()])
 
 
-def nearest_task_errors(alpha: Values, noise: Values, log_tasks_per_dimension: Values) -> EstimatorErrors:
+def nearest_task_errors(
+    alpha: Checked[ArrayLike], noise: Checked[ArrayLike], log_tasks_per_dimension: Checked[ArrayLike]
+) -> EstimatorErrors:
     """Errors of the one pool task of best fit to the context, with exp(sD) tasks w ~ N(0, I).
 
     The same random-energy model: the posterior at its edge, of which one task is taken. Beyond the threshold
@@ -104,7 +109,7 @@ def nearest_task_errors(alpha: Values, noise: Values, log_tasks_per_dimension: V
     return EstimatorErrors(icl[()], np.where(s >= task_threshold(alpha, rho), icl, rho)[()])
 
 
-def effective_log_tasks(tasks: Values, dimension: Values) -> Values:
+def effective_log_tasks(tasks: Checked[ArrayLike], dimension: Checked[ArrayLike]) -> Values:
     """s of the limit D → ∞ that describes K tasks in D dimensions: (ln K − ½ ln(4π ln K))/D, at least 0.
 
     The second term is that of the largest of K normal energies. Infinite for an infinite pool.
@@ -120,8 +125,11 @@ def effective_log_tasks(tasks: Values, dimension: Values) -> Values:
 
 
 def discrete_weights(
-    inputs: Float[Array, "*batch N D"], labels: Float[Array, "*batch N"], tasks: Float[Array, "K D"], noise: float
-) -> Float[Array, "*batch K"]:
+    inputs: Float[np.ndarray, "*batch N D"],
+    labels: Float[np.ndarray, "*batch N"],
+    tasks: Float[np.ndarray, "K D"],
+    noise: Checked[float],
+) -> Float[np.ndarray, "*batch K"]:
     """Posterior probability of each task of a pool given a context. Without noise: the tasks of best fit.
 
     Raises ValueError for negative noise.
@@ -135,7 +143,9 @@ def discrete_weights(
     return weights / np.sum(weights, axis=-1, keepdims=True)
 
 
-def pool_dmmse_errors(law: ContextLaw, *, new: Tasks | None = None, contexts: int = 400) -> EstimatorErrors:
+def pool_dmmse_errors(
+    law: Checked[ContextLaw], *, new: Checked[Tasks | None] = None, contexts: Checked[int] = 400
+) -> EstimatorErrors:
     """Errors of the dMMSE estimator for a given pool at finite size; `new` tasks are N(0, I) unless given.
 
     A quadrature over contexts from a fixed stream, so that the same call gives the same result. The error of each
@@ -167,21 +177,23 @@ def pool_dmmse_errors(law: ContextLaw, *, new: Tasks | None = None, contexts: in
 
 
 def _posterior(
-    law: ContextLaw, pool: Float[Array, "K D"], task: Float[Array, "D"], stream: np.random.Generator
-) -> Float[Array, "K"]:
+    law: ContextLaw, pool: Float[np.ndarray, "K D"], task: Float[np.ndarray, "D"], stream: np.random.Generator
+) -> Float[np.ndarray, "K"]:
     """Posterior of the pool's tasks given one context of a task."""
     inputs = stream.standard_normal((law.context_length, law.dimension)) / np.sqrt(law.dimension)
     labels = inputs @ task + np.sqrt(law.noise) * stream.standard_normal(law.context_length)
     return discrete_weights(inputs, labels, pool, law.noise)
 
 
-def _checked(alpha: Values, noise: Values, between: tuple[float, float] = (LEAST, MOST)) -> tuple[Values, Values]:
+def _checked(
+    alpha: Checked[ArrayLike], noise: Checked[ArrayLike], between: tuple[float, float] = (LEAST, MOST)
+) -> tuple[Values, Values]:
     return magnitude("alpha", alpha, between=between), magnitude(
         "noise", noise, zero=True, infinite=False, between=between
     )
 
 
-def _checked_log_tasks(s: Values) -> Values:
+def _checked_log_tasks(s: Checked[ArrayLike]) -> Values:
     return magnitude("log_tasks_per_dimension", s, zero=True, between=_RANGE)
 
 

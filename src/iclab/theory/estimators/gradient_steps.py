@@ -6,16 +6,15 @@ with Γ = η I. With a preconditioner P it is Γ = Pᵀ: the best one is populat
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, require, whole_number
+from iclab.numerics import Checked, instance, numbers, require, whole_number
 from iclab.theory.population import Moments, best_gamma, loss
 
 __all__ = ["descended", "one_step_loss", "one_step_preconditioner", "one_step_rate"]
 
-Array = np.ndarray
 
-
-def one_step_rate(moments: Moments) -> float:
+def one_step_rate(moments: Checked[Moments]) -> float:
     """Best learning rate of a single step without preconditioner, on ½·MSE: tr B / tr CΛ.
 
     0 where labels do not depend on inputs.
@@ -28,7 +27,7 @@ def one_step_rate(moments: Moments) -> float:
     return float(np.trace(moments.cross)) / size if size > 0 else 0.0
 
 
-def one_step_loss(moments: Moments) -> float:
+def one_step_loss(moments: Checked[Moments]) -> float:
     """Loss of the best single step without preconditioner, noise of the query's label included.
 
     For white inputs and tasks it is the least loss of linear attention at any noise.
@@ -39,7 +38,9 @@ def one_step_loss(moments: Moments) -> float:
     return float(loss(moments, one_step_rate(moments) * np.eye(moments.dimension)))
 
 
-def one_step_preconditioner(moments: Moments, *, rank: int | None = None) -> Float[Array, "D D"]:
+def one_step_preconditioner(
+    moments: Checked[Moments], *, rank: Checked[int | None] = None
+) -> Float[np.ndarray, "D D"]:
     """Best preconditioner of a single step, of limited rank if given: the best Γ of linear attention, transposed.
 
     Raises ValueError for a rank outside 1..D.
@@ -51,13 +52,13 @@ def one_step_preconditioner(moments: Moments, *, rank: int | None = None) -> Flo
 
 
 def descended(
-    inputs: Float[Array, "*batch N D"],
-    labels: Float[Array, "*batch N"],
-    query: Float[Array, "*batch D"],
+    inputs: Checked[Float[ArrayLike, "*batch N D"]],
+    labels: Checked[Float[ArrayLike, "*batch N"]],
+    query: Checked[Float[ArrayLike, "*batch D"]],
     *,
-    preconditioner: Float[Array, "D D"],
-    steps: int,
-) -> Float[Array, "*batch"]:
+    preconditioner: Checked[Float[ArrayLike, "D D"]],
+    steps: Checked[int],
+) -> float | Float[np.ndarray, "*batch"]:
     """Predictions after several steps w ← w + P (1/N) Σ (y − wᵀx) x from w = 0 in each context.
 
     One step with P is linear attention with Γ = Pᵀ; many steps of a small enough P end at least squares.

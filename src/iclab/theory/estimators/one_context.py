@@ -10,16 +10,17 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked_number, whole_number
+from iclab.numerics import Checked, checked_number, whole_number
 
 __all__ = ["finite_ridge_error", "least_squares_error", "one_step_error", "two_layer_ridge_error"]
 
-Array = np.ndarray
 _STREAM = 20251201  # the nodes of the quadrature: as fixed as those of any other rule
 _CHUNK = 2**22  # numbers in an array of several contexts
 
 
-def finite_ridge_error(dimension: int, context_length: int, noise: float, *, contexts: int = 40_000) -> float:
+def finite_ridge_error(
+    dimension: Checked[int], context_length: Checked[int], noise: Checked[float], *, contexts: Checked[int] = 40_000
+) -> float:
     """Error of (XᵀX + ρ)⁻¹ Xᵀy on linear functions, ρ + (ρ/D) E tr (XᵀX + ρ)⁻¹: the Bayes error for w ~ N(0, I).
 
     A quadrature over X from a fixed stream, with the known means of tr XᵀX and of its square as control variates: to
@@ -39,7 +40,9 @@ def finite_ridge_error(dimension: int, context_length: int, noise: float, *, con
     return rho + _without(lost, np.stack([first, second]))
 
 
-def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, contexts: int = 40_000) -> float:
+def two_layer_ridge_error(
+    dimension: Checked[int], context_length: Checked[int], noise: Checked[float], *, contexts: Checked[int] = 40_000
+) -> float:
     """Error of the same estimator on two-layer ReLU functions √(2/r) Σ v max(0, uᵀx), u and v being N(0, I).
 
     Their covariance is k(x, x′) = |x||x′| (sin θ + (π − θ) cos θ)/π at the angle θ between two inputs, whatever the
@@ -61,7 +64,7 @@ def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, 
     return rho + _without(errors, values[None] - 1)
 
 
-def _two_layer_errors(chunk: Float[Array, "P m+1 D"], rho: float) -> Float[Array, "2 P"]:
+def _two_layer_errors(chunk: Float[np.ndarray, "P n D"], rho: float) -> Float[np.ndarray, "2 P"]:
     """Errors of contexts before the noise of the target, and the variances k(q, q) of functions at the query."""
     m, d = chunk.shape[1] - 1, chunk.shape[2]
     inputs, query = chunk[:, :m], chunk[:, m:]
@@ -76,7 +79,7 @@ def _two_layer_errors(chunk: Float[Array, "P m+1 D"], rho: float) -> Float[Array
     return np.stack([error, covariance[:, m, m]])
 
 
-def least_squares_error(dimension: int, context_length: int, noise: float) -> float:
+def least_squares_error(dimension: Checked[int], context_length: Checked[int], noise: Checked[float]) -> float:
     """Error of the linear fit to the examples, of least norm where several fit, on linear functions.
 
     1 − m/D + ρ + ρ m/(D − m − 1) with fewer examples than D − 1, ρ + ρ D/(m − D − 1) with more than D + 1. Between
@@ -94,7 +97,7 @@ def least_squares_error(dimension: int, context_length: int, noise: float) -> fl
     return unseen + rho + rho * min(d, m) / spare if spare > 0 else np.inf
 
 
-def one_step_error(dimension: int, context_length: int, noise: float) -> float:
+def one_step_error(dimension: Checked[int], context_length: Checked[int], noise: Checked[float]) -> float:
     """Error of one gradient step from zero at its best learning rate, on linear functions: the least with Γ ∝ I.
 
     1 + ρ − m/(m + 1 + D(1 + ρ)).
@@ -107,7 +110,7 @@ def one_step_error(dimension: int, context_length: int, noise: float) -> float:
     return 1 + rho - m / (m + 1 + d * (1 + rho))
 
 
-def _sizes(dimension: int, context_length: int, noise: float) -> tuple[int, int, float]:
+def _sizes(dimension: Checked[int], context_length: Checked[int], noise: Checked[float]) -> tuple[int, int, float]:
     return (
         whole_number("dimension", dimension),
         whole_number("context_length", context_length, least=0),
@@ -115,7 +118,7 @@ def _sizes(dimension: int, context_length: int, noise: float) -> tuple[int, int,
     )
 
 
-def _inputs(contexts: int, count: int, dimension: int) -> Iterator[Float[Array, "P n D"]]:
+def _inputs(contexts: int, count: int, dimension: int) -> Iterator[Float[np.ndarray, "P n D"]]:
     """Inputs of all contexts, in chunks whose products fit into memory."""
     stream = np.random.default_rng(_STREAM)
     size = max(1, _CHUNK // max(count, dimension) ** 2)
@@ -123,18 +126,18 @@ def _inputs(contexts: int, count: int, dimension: int) -> Iterator[Float[Array, 
         yield stream.standard_normal((min(size, contexts - begin), count, dimension)) / np.sqrt(dimension)
 
 
-def _without(values: Float[Array, "P"], centered: Float[Array, "c P"]) -> float:
+def _without(values: Float[np.ndarray, "P"], centered: Float[np.ndarray, "c P"]) -> float:
     """The mean of the values, with control variates of known mean zero regressed out."""
     coefficients = np.linalg.lstsq(centered.T - centered.mean(1), values - values.mean(), rcond=None)[0]
     return float(values.mean() - coefficients @ centered.mean(1))
 
 
-def _least(inputs: Float[Array, "P m D"], query: Float[Array, "P 1 D"]) -> Float[Array, "P D"]:
+def _least(inputs: Float[np.ndarray, "P m D"], query: Float[np.ndarray, "P 1 D"]) -> Float[np.ndarray, "P D"]:
     inverse = np.linalg.pinv(np.swapaxes(inputs, 1, 2) @ inputs, hermitian=True)
     return np.einsum("pde,pe->pd", inverse, query[:, 0])
 
 
-def _relu_covariance(inputs: Float[Array, "P n D"]) -> Float[Array, "P n n"]:
+def _relu_covariance(inputs: Float[np.ndarray, "P n D"]) -> Float[np.ndarray, "P n n"]:
     norm = np.linalg.norm(inputs, axis=2)
     size = norm[:, :, None] * norm[:, None, :]
     cosine = np.clip(inputs @ np.swapaxes(inputs, 1, 2) / size, -1, 1)

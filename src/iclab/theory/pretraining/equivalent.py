@@ -10,14 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import increasing_root, magnitude_number, whole_number
+from iclab.numerics import Checked, increasing_root, magnitude_number, whole_number
 from iclab.problem import ContextLaw
 from iclab.problem.readouts import FeatureMoments, feature_moments
 from iclab.theory.pretraining.resolvent import STRONG, flat_ridge, unspent
 
 __all__ = ["Equivalent"]
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +28,13 @@ class Equivalent:
     moments: FeatureMoments
     tau: float  # n/D²
     ridge: float  # λ, infinity replaced
-    input_values: Float[Array, "a"]  # eigenvalues of S
-    inputs: Float[Array, "D a"]  # eigenvectors of S
-    summaries: Float[Array, "D+1 b"]  # eigenvectors of B
-    values: Float[Array, "a b"]  # products of eigenvalues
+    input_values: Float[np.ndarray, "a"]  # eigenvalues of S
+    inputs: Float[np.ndarray, "D a"]  # eigenvectors of S
+    summaries: Float[np.ndarray, "feature b"]  # eigenvectors of B
+    values: Float[np.ndarray, "a b"]  # products of eigenvalues
 
     @classmethod
-    def of(cls, law: ContextLaw, sequences: int, ridge: float) -> "Equivalent":
+    def of(cls, law: ContextLaw, sequences: Checked[int], ridge: Checked[float]) -> "Equivalent":
         """The equivalent of ridge regression on that many sequences."""
         count = whole_number("sequences", sequences)
         penalty = min(magnitude_number("ridge", ridge, zero=True, infinite=True), STRONG)
@@ -92,7 +90,7 @@ class Equivalent:
         """df − df₂, the derivative of −df in log ξ."""
         return self._trace(self.values * xi / (self.values + xi) ** 2)
 
-    def readout(self, xi: float) -> Float[Array, "D D+1"]:
+    def readout(self, xi: float) -> Float[np.ndarray, "D feature"]:
         """The mean solution."""
         target = self.inputs.T @ self.moments.inputs @ self.moments.cross.T @ self.summaries
         return self.inputs @ (target / (self.values + xi)) @ self.summaries.T
@@ -103,11 +101,11 @@ class Equivalent:
         summaries = np.einsum("ib,ij,jb->b", self.summaries, test.second, self.summaries)
         return self._trace(np.outer(inputs, summaries) * self.values / (self.values + xi) ** 2)
 
-    def _trace(self, values: Float[Array, "a b"]) -> float:
+    def _trace(self, values: Float[np.ndarray, "a b"]) -> float:
         return float(np.sum(values)) / self.dimension**2
 
 
-def _eigen(matrix: Float[Array, "n n"]) -> tuple[Float[Array, "r"], Float[Array, "n r"]]:
+def _eigen(matrix: Float[np.ndarray, "n n"]) -> tuple[Float[np.ndarray, "r"], Float[np.ndarray, "n r"]]:
     values, vectors = np.linalg.eigh(matrix)
     kept = values > len(values) * np.finfo(float).eps * values[-1]
     return values[kept], vectors[:, kept]

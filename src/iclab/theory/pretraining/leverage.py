@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import FIXED_STREAM, Values, increasing_root, instance
+from iclab.numerics import FIXED_STREAM, Checked, Values, increasing_root, instance
 from iclab.outcomes import Errors
 from iclab.problem import ContextLaw
 from iclab.problem.readouts import FeatureMoments, error_of
@@ -20,20 +20,19 @@ from iclab.theory.pretraining.resolvent import STRONG
 
 __all__ = ["Leverage", "Sequences", "drawn_sequences"]
 
-Array = np.ndarray
-Draws = Float[Array, "draw"]
+Draws = Float[np.ndarray, "draw"]
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
     """Sequences of a law of contexts: query √D x_q, features g and task w of each."""
 
-    query: Float[Array, "draw D"]
-    features: Float[Array, "draw D+1"]
-    task: Float[Array, "draw D"]
+    query: Float[np.ndarray, "draw D"]
+    features: Float[np.ndarray, "draw feature"]
+    task: Float[np.ndarray, "draw D"]
 
 
-def drawn_sequences(law: ContextLaw, count: int) -> Sequences:
+def drawn_sequences(law: Checked[ContextLaw], count: int) -> Sequences:
     """Sequences from the fixed stream; each takes O(D) random numbers, whatever the context length.
 
     Given its task, the labels of a context enter through Σ y² alone, a multiple of chi-square; given that, the
@@ -64,8 +63,8 @@ class Leverage:
 
     fit: Equivalent
     nodes: Sequences
-    query_squares: Float[Array, "draw a"]
-    feature_squares: Float[Array, "draw b"]
+    query_squares: Float[np.ndarray, "draw a"]
+    feature_squares: Float[np.ndarray, "draw b"]
 
     @classmethod
     def of(cls, fit: Equivalent, nodes: Sequences) -> "Leverage":

@@ -8,7 +8,7 @@ adds that sequences differ in leverage, which at small D they do by a lot.
 
 import numpy as np
 
-from iclab.numerics import instance, require, whole_number
+from iclab.numerics import Checked, instance, require, whole_number
 from iclab.outcomes import Errors
 from iclab.problem import ContextLaw, sphere_law
 from iclab.problem.readouts import FeatureMoments, error_of, feature_moments
@@ -22,7 +22,13 @@ __all__ = [
 LEAST_DIMENSION = 5  # of the leverage prediction
 
 
-def pool_errors(law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: ContextLaw | None = None) -> Errors:
+def pool_errors(
+    law: Checked[ContextLaw],
+    sequences: Checked[int],
+    *,
+    ridge: Checked[float] = 0.0,
+    new: Checked[ContextLaw | None] = None,
+) -> Errors:
     """ICL, IDG and training error after n sequences of a law of contexts: the pool prediction.
 
     The deterministic equivalent at finite D, N, n for the given tasks. ICL is under the law `new`: that of
@@ -46,7 +52,12 @@ def pool_errors(law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: Con
 
 
 def leverage_errors(
-    law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: ContextLaw | None = None, draws: int = 6000
+    law: Checked[ContextLaw],
+    sequences: Checked[int],
+    *,
+    ridge: Checked[float] = 0.0,
+    new: Checked[ContextLaw | None] = None,
+    draws: Checked[int] = 6000,
 ) -> Errors:
     """ICL, IDG and training error after n sequences, with their unequal leverage.
 
@@ -70,7 +81,7 @@ def leverage_errors(
     return even.settled().errors(fit.moments, test, law.noise)
 
 
-def _require_laws(law: ContextLaw, new: ContextLaw | None) -> None:
+def _require_laws(law: Checked[ContextLaw], new: Checked[ContextLaw | None]) -> None:
     instance("law", law, ContextLaw)
     if new is not None:
         instance("new", new, ContextLaw)

@@ -8,8 +8,9 @@ and 1 + ρ the error of predicting nothing. The ridge λ is that of the loss
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from iclab.numerics import LEAST, MOST, Values, every, floats, increasing_root, instance, magnitude, one_of
+from iclab.numerics import LEAST, MOST, Checked, Values, every, floats, increasing_root, instance, magnitude, one_of
 from iclab.numerics.minima import least
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
@@ -49,7 +50,9 @@ class Peak:
     idg: Values
 
 
-def errors(ratios: Ratios, *, ridge: Values = 0.0, shift: Shift | None = None) -> Errors:
+def errors(
+    ratios: Checked[Ratios], *, ridge: Checked[ArrayLike] = 0.0, shift: Checked[Shift | None] = None
+) -> Errors:
     """ICL, IDG and training error of ridge regression on the readout; all fields broadcast together.
 
     Holds for white inputs and tasks at any ridge >= 0: without ridge it is the solution of least norm, with
@@ -76,7 +79,7 @@ def errors(ratios: Ratios, *, ridge: Values = 0.0, shift: Shift | None = None) -
     return with_limits(Errors(icl, idg, train, at.xi), ratios, ridge, shift)
 
 
-def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
+def diversity_gap(ratios: Checked[Ratios], *, ridge: Checked[ArrayLike] = 0.0) -> Values:
     """ICL − IDG, the excess error on a new task after pretraining on K tasks only. Falls like 1/κ.
 
     Accurate also where the gap is far below both errors. At τ = ∞ and α → ∞ it tends to 1 − κ below κ = 1, at
@@ -100,7 +103,7 @@ def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
     return np.where(none, 0.0, gap)[()]
 
 
-def interpolation_peak(alpha: Values, kappa: Values, noise: Values) -> Peak:
+def interpolation_peak(alpha: Checked[Values], kappa: Checked[Values], noise: Checked[Values]) -> Peak:
     """Height of the ridgeless peak at τ = 1: |τ − 1| e → Peak from both sides.
 
     Raises ValueError for ratios that are not positive and for negative noise.
@@ -119,7 +122,7 @@ def interpolation_peak(alpha: Values, kappa: Values, noise: Values) -> Peak:
     return Peak(icl, idg)
 
 
-def critical_kappa(tau: Values, noise: Values) -> Values:
+def critical_kappa(tau: Checked[ArrayLike], noise: Checked[ArrayLike]) -> Values:
     """κ_c, the pool size below which the ridgeless ICL error is larger at α = ∞ than at some finite α.
 
     With m = min(τ, 1), κ_c = m (1 + z) and z the positive root of (1 + |τ − 1|) z³ = ρ + 3ρz + (2ρ − 1) z². It
@@ -142,7 +145,14 @@ def critical_kappa(tau: Values, noise: Values) -> Values:
     return (np.minimum(tau, 1) * (1 + np.where(rho > 0, z, 0.0)))[()]
 
 
-def best_alpha(kappa: Values, tau: Values, noise: Values, *, ridge: Values = 0.0, target: str = "icl") -> Values:
+def best_alpha(
+    kappa: Checked[Values],
+    tau: Checked[Values],
+    noise: Checked[Values],
+    *,
+    ridge: Checked[ArrayLike] = 0.0,
+    target: Checked[str] = "icl",
+) -> Values:
     """The context length, α = N/D, of least error; inf where longer is always better, 0 where shorter is.
 
     0 is also returned where no length saves more than 1e-9 of the error of contexts without examples, as in
@@ -172,7 +182,7 @@ def best_alpha(kappa: Values, tau: Values, noise: Values, *, ridge: Values = 0.0
     return np.where((best >= _ALPHAS[-1]) | (error(np.inf) <= _FLAT * least_error), np.inf, best)[()]
 
 
-def best_ridge(ratios: Ratios, *, target: str = "icl") -> Values:
+def best_ridge(ratios: Checked[Ratios], *, target: Checked[str] = "icl") -> Values:
     """The ridge of least ICL or IDG error; 0 or inf where the error decreases all the way.
 
     Where it falls towards ridge 0 but is larger without any, as at α = ∞ for κ <= τ in noise, no ridge is best:
@@ -216,7 +226,7 @@ class _Pretraining:
     spectrum: WishartMoments
 
     @classmethod
-    def of(cls, ratios: Ratios, ridge: Values) -> "_Pretraining":
+    def of(cls, ratios: Ratios, ridge: Checked[ArrayLike]) -> "_Pretraining":
         contexts = Contexts.of(1.0, floats(ratios.alpha), floats(ratios.noise))
         kappa, tau = bounded(floats(ratios.kappa), MANY), bounded(floats(ratios.tau), MANY)
         penalty = bounded(magnitude("ridge", ridge, zero=True), STRONG)

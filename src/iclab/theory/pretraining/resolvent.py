@@ -9,8 +9,9 @@ averages of r/(r + ν) and ν/(r + ν), written here as sums of positive terms, 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, increasing_root, magnitude
+from iclab.numerics import Checked, Values, increasing_root, magnitude
 
 __all__ = [
     "LONG", "MANY", "STRONG", "VANISHED", "WishartMoments", "bounded", "effective_ridge", "flat_ridge", "slack",
@@ -36,7 +37,7 @@ class WishartMoments:
     mixed: Values  # E r ν/(r + ν)²
 
 
-def wishart_moments(shift: Values, kappa: Values) -> WishartMoments:
+def wishart_moments(shift: Checked[ArrayLike], kappa: Checked[ArrayLike]) -> WishartMoments:
     """Averages over the law of Marchenko and Pastur, the spectrum of R = (1/K) Σ w wᵀ with K = κD, w ~ N(0, I).
 
     κ = ∞ is R = I. Every moment is accurate to some units of rounding, whatever ν > 0 and κ.

@@ -11,15 +11,19 @@ add a fluctuation of Γ whose size is the in-distribution error itself, divided 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, every, floats, magnitude
+from iclab.numerics import Checked, Values, checks_its_fields, every, floats, magnitude
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.pretraining.resolvent import LONG, VANISHED, bounded
 
 __all__ = ["Averages", "Contexts", "Shift", "diverges_at_infinite_alpha", "errors_from", "with_limits"]
 
+Truths = bool | np.bool_ | np.ndarray  # one truth value or an array of them
 
+
+@checks_its_fields
 @dataclass(frozen=True)
 class Shift:
     """Contexts at test that differ from those of pretraining.
@@ -30,9 +34,9 @@ class Shift:
     Raises ValueError for an alpha or a task_scale that is not positive and for negative noise.
     """
 
-    alpha: Values | None = None  # α at test
-    noise: Values | None = None  # ρ at test
-    task_scale: Values = 1.0  # scale of the covariance of new tasks
+    alpha: ArrayLike | None = None  # α at test
+    noise: ArrayLike | None = None  # ρ at test
+    task_scale: ArrayLike = 1.0  # scale of the covariance of new tasks
 
     def __post_init__(self) -> None:
         if self.alpha is not None:
@@ -111,8 +115,8 @@ def errors_from(
 
 
 def diverges_at_infinite_alpha(
-    ratios: Ratios, ridge: Values, shift: Shift | None, *, support: float = 1.0, exposed: bool = False
-) -> tuple[Values, Values]:
+    ratios: Ratios, ridge: Checked[ArrayLike], shift: Shift | None, *, support: float = 1.0, exposed: bool = False
+) -> tuple[Truths, Truths]:
     """True where the ICL and the IDG error are infinite: at α = ∞ with label noise and without ridge.
 
     Weights then diverge in directions that the pool does not span, and add to the error where a test context has a
@@ -133,7 +137,13 @@ def diverges_at_infinite_alpha(
 
 
 def with_limits(
-    errors: Errors, ratios: Ratios, ridge: Values, shift: Shift | None, *, support: float = 1.0, exposed: bool = False
+    errors: Errors,
+    ratios: Ratios,
+    ridge: Checked[ArrayLike],
+    shift: Shift | None,
+    *,
+    support: float = 1.0,
+    exposed: bool = False,
 ) -> Errors:
     """Errors in one shape, exact where an argument is infinite; for `support` and `exposed` see
     diverges_at_infinite_alpha.

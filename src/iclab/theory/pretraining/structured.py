@@ -8,9 +8,10 @@ has the deterministic equivalent (R + n_i)^-1 ≈ G_i = 1/(φ_i s c + n_i) with 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, increasing_root, instance, magnitude, require
+from iclab.numerics import Checked, Values, increasing_root, instance, magnitude, require
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.pretraining.resolvent import MANY, STRONG, bounded, flat_ridge, unspent
@@ -18,18 +19,19 @@ from iclab.theory.pretraining.response import Averages, Contexts, Shift, errors_
 
 __all__ = ["structured_errors"]
 
-Array = np.ndarray
-Spectrum = Float[Array, "D"]
+Spectrum = Float[np.ndarray, "D"]
+Table = Float[np.ndarray, "row D"]
+Column = Float[np.ndarray, "row 1"]
 
 
 def structured_errors(
-    ratios: Ratios,
+    ratios: Checked[Ratios],
     *,
-    task_eigenvalues: Spectrum,
-    input_eigenvalues: Spectrum | None = None,
-    test_task_eigenvalues: Spectrum | None = None,
-    ridge: Values = 0.0,
-    shift: Shift | None = None,
+    task_eigenvalues: Checked[Float[ArrayLike, "D"]],
+    input_eigenvalues: Checked[Float[ArrayLike, "D"] | None] = None,
+    test_task_eigenvalues: Checked[Float[ArrayLike, "D"] | None] = None,
+    ridge: Checked[ArrayLike] = 0.0,
+    shift: Checked[Shift | None] = None,
 ) -> Errors:
     """ICL, IDG and training error for structured tasks, and for structured inputs in the same basis.
 
@@ -68,12 +70,14 @@ class _Spectra:
     inputs: Spectrum  # s
     pool: Spectrum  # s c
     new: Spectrum  # s c of new tasks
-    rows: Float[Array, "row"]
-    row: Array  # the row of each input direction
-    weight: Float[Array, "row"]
+    rows: Float[np.ndarray, "row"]
+    row: Int[np.ndarray, "D"]  # the row of each input direction
+    weight: Float[np.ndarray, "row"]
 
     @classmethod
-    def of(cls, tasks: Spectrum, inputs: Spectrum | None, new: Spectrum | None) -> "_Spectra":
+    def of(
+        cls, tasks: Checked[ArrayLike], inputs: Checked[ArrayLike | None], new: Checked[ArrayLike | None]
+    ) -> "_Spectra":
         pool = _spectrum("task_eigenvalues", tasks)
         require(bool(np.any(pool > 0)), "task_eigenvalues must hold a positive one; got zeros only.")
         s = np.ones_like(pool) if inputs is None else _spectrum("input_eigenvalues", inputs)
@@ -87,7 +91,7 @@ class _Spectra:
         rows, row, count = np.unique(s, return_inverse=True, return_counts=True)
         return cls(s, s * pool, s * fresh, rows, row, count / len(s))
 
-    def mean(self, table: Float[Array, "row D"]) -> float:
+    def mean(self, table: Table) -> float:
         """Mean over input directions i and directions j."""
         return float(self.weight @ np.mean(table, axis=1))
 
@@ -96,10 +100,10 @@ class _Spectra:
 class _Equivalent:
     """The deterministic equivalent of the pool at an effective ridge; one row per distinct input eigenvalue."""
 
-    ridge: Float[Array, "row D"]  # ξ/(s_i s_j)
-    n: Float[Array, "row D"]
-    phi: Float[Array, "row 1"]
-    green: Float[Array, "row D"]  # G
+    ridge: Table  # ξ/(s_i s_j)
+    n: Table
+    phi: Column
+    green: Table  # G
 
     @classmethod
     def at(cls, spectra: _Spectra, x: float, xi: float, kappa: float) -> "_Equivalent":
@@ -107,7 +111,7 @@ class _Equivalent:
         ridge = (xi / spectra.rows)[:, None] / spectra.inputs
         n = x + ridge
 
-        def equation(phi: Float[Array, "row 1"]) -> tuple[Array, Array]:
+        def equation(phi: Column) -> tuple[Column, Column]:
             green = 1 / (phi * c + n)
             residual = n * green
             kept, lost = phi * _mean(c * green), _mean(residual)
@@ -181,11 +185,11 @@ def _effective_ridge(spectra: _Spectra, x: float, kappa: float, tau: float, ridg
     return float(increasing_root(equation, flat_ridge(least, tau, ridge), flat_ridge(mean, tau, ridge)))
 
 
-def _mean(table: Float[Array, "row D"]) -> Float[Array, "row 1"]:
+def _mean(table: Table) -> Column:
     return np.mean(table, axis=1, keepdims=True)
 
 
-def _spectrum(name: str, spectrum: Spectrum) -> Spectrum:
+def _spectrum(name: str, spectrum: Checked[ArrayLike]) -> Spectrum:
     numbers = np.atleast_1d(
         magnitude(name, spectrum, zero=True, infinite=False, advice="Variances are never negative.")
     )

@@ -6,17 +6,16 @@ A context has one of several parities χ_t with probability p_t and labels y = �
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, checked, checked_number, require, whole_number
+from iclab.numerics import Checked, Values, checked, checked_number, require, whole_number
 
 __all__ = ["parity_loss", "parity_strengths", "parity_test_loss"]
 
-Array = np.ndarray
-
 
 def parity_strengths(
-    probabilities: Float[Array, "parity"], context_length: int, *, noise: float = 0.0
-) -> Float[Array, "parity"]:
+    probabilities: Checked[Float[ArrayLike, "parity"]], context_length: Checked[int], *, noise: Checked[float] = 0.0
+) -> Float[np.ndarray, "parity"]:
     """Best strength of the head of each parity: N p/((N − 1) p + 1 + noise).
 
     Heads do not interact: each strength is independent of the other heads.
@@ -30,7 +29,11 @@ def parity_strengths(
 
 
 def parity_loss(
-    probabilities: Float[Array, "parity"], context_length: int, *, heads: int, noise: float = 0.0
+    probabilities: Checked[Float[ArrayLike, "parity"]],
+    context_length: Checked[int],
+    *,
+    heads: Checked[int],
+    noise: Checked[float] = 0.0,
 ) -> float:
     """Least loss with a number of heads, on the most probable parities; noise of the query's label included.
 
@@ -44,7 +47,12 @@ def parity_loss(
 
 
 def parity_test_loss(
-    probabilities: Float[Array, "parity"], context_length: int, *, test_length: int, heads: int, flip: Values
+    probabilities: Checked[Float[ArrayLike, "parity"]],
+    context_length: Checked[int],
+    *,
+    test_length: Checked[int],
+    heads: Checked[int],
+    flip: Checked[ArrayLike],
 ) -> Values:
     """Loss of the best heads, pretrained without noise, where labels of the test context flip with a probability.
 
@@ -65,8 +73,8 @@ def parity_test_loss(
 
 
 def _checked(
-    probabilities: Float[Array, "parity"], context_length: int, noise: float
-) -> tuple[Float[Array, "parity"], int, float]:
+    probabilities: Checked[Float[ArrayLike, "parity"]], context_length: Checked[int], noise: Checked[float]
+) -> tuple[Float[np.ndarray, "parity"], int, float]:
     p = np.asarray(checked("probabilities", probabilities, at_least=0.0))
     require(
         p.ndim == 1 and p.size > 0 and p.sum() <= 1 + 1e-12,
@@ -76,7 +84,7 @@ def _checked(
     return p, length, checked_number("noise", noise, at_least=0.0, advice="It is a variance.")
 
 
-def _heads(heads: int, p: Float[Array, "parity"]) -> int:
+def _heads(heads: Checked[int], p: Float[np.ndarray, "parity"]) -> int:
     whole = whole_number("heads", heads)
     require(whole <= len(p), f"heads must be at most the {len(p)} parities; got {heads!r}.")
     return whole

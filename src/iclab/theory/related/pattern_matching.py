@@ -2,12 +2,12 @@
 
 from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, checked, every, require
+from iclab.numerics import Checked, Values, checked, every, require
 
 __all__ = ["matching_floor"]
 
 
-def matching_floor(relevant: ArrayLike, context_length: ArrayLike) -> Values:
+def matching_floor(relevant: Checked[ArrayLike], context_length: Checked[ArrayLike]) -> Values:
     """Error of attention that finds every example with the query's pattern and guesses where there is none.
 
     ½ (1 − α/2)^N with the fraction α of examples that carry one of the two patterns of the task, evenly. A floor for

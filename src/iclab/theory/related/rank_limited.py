@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, checked_covariance, instance, nonnegative, numbers, require, whole_number
+from iclab.numerics import Checked, Values, checked_covariance, instance, nonnegative, numbers, require, whole_number
 from iclab.theory.population import Moments, loss, modes, moments_from
 from iclab.theory.related.parity_heads import parity_loss, parity_strengths, parity_test_loss
 
@@ -19,7 +20,6 @@ __all__ = [
     "parity_test_loss", "relabeled_contexts", "test_loss",
 ]  # fmt: skip
 
-Array = np.ndarray
 TIE = 1e-12  # relative to the loss of predicting nothing: ranks closer than this are equally good
 
 
@@ -32,7 +32,10 @@ class TestContexts:
 
 
 def contexts(
-    input_covariance: Float[Array, "D D"], context_length: int, *, task_covariance: Float[Array, "D D"] | None = None
+    input_covariance: Checked[Float[np.ndarray, "D D"]],
+    context_length: Checked[int],
+    *,
+    task_covariance: Checked[Float[np.ndarray, "D D"] | None] = None,
 ) -> TestContexts:
     """Test contexts labeled by the task of the query, drawn from a covariance (default: identity).
 
@@ -45,11 +48,11 @@ def contexts(
 
 
 def relabeled_contexts(
-    input_covariance: Float[Array, "D D"],
-    context_length: int,
+    input_covariance: Checked[Float[np.ndarray, "D D"]],
+    context_length: Checked[int],
     *,
-    context_task: Float[Array, "D"],
-    target_task: Float[Array, "D"],
+    context_task: Checked[Float[ArrayLike, "D"]],
+    target_task: Checked[Float[ArrayLike, "D"]],
 ) -> TestContexts:
     """Test contexts labeled by another task than the query; the tasks differ by irrelevant features.
 
@@ -68,7 +71,9 @@ def relabeled_contexts(
     return TestContexts(clean, length)
 
 
-def test_loss(pretrained: Moments, tested: TestContexts, *, rank: int, noise: Values) -> Values:
+def test_loss(
+    pretrained: Checked[Moments], tested: Checked[TestContexts], *, rank: Checked[int], noise: Checked[ArrayLike]
+) -> Values:
     """Loss of the best layer of a rank, frozen after pretraining, in test contexts with label noise.
 
     Affine in the noise, a variance, which may be an array. The query's label has it too: the error against clean
@@ -84,7 +89,9 @@ def test_loss(pretrained: Moments, tested: TestContexts, *, rank: int, noise: Va
     return (clean[chosen] + slope[chosen] * nonnegative("noise", noise))[()]
 
 
-def best_rank(pretrained: Moments, tested: TestContexts, noise: Values = 0.0) -> Int[Array, "*noise"]:
+def best_rank(
+    pretrained: Checked[Moments], tested: Checked[TestContexts], noise: Checked[ArrayLike] = 0.0
+) -> np.integer | Int[np.ndarray, "*noise"]:
     """Rank of least test loss at a level of label noise, by comparison of all ranks; 0: predict nothing.
 
     The smallest of ranks that are equally good: modes without contribution are not counted.
@@ -99,7 +106,7 @@ def best_rank(pretrained: Moments, tested: TestContexts, noise: Values = 0.0) ->
     return np.argmax(good, axis=-1)[()]
 
 
-def critical_noise(pretrained: Moments, tested: TestContexts) -> Float[Array, "mode"]:
+def critical_noise(pretrained: Checked[Moments], tested: Checked[TestContexts]) -> Float[np.ndarray, "mode"]:
     """Label noise of the test up to which each mode, added to all of larger contribution, lowers the test loss.
 
     Largest contribution first. Where inputs and tasks commute it is M ω (2/u − λ) − tr ΩΛ − λω with the mode's Γ
@@ -121,7 +128,9 @@ def critical_noise(pretrained: Moments, tested: TestContexts) -> Float[Array, "m
     return np.divide(helps, costs, out=np.zeros(len(helps)), where=modes(pretrained).worth > 0)
 
 
-def crossover(pretrained: Moments, tested: TestContexts, smaller: int, larger: int) -> float:
+def crossover(
+    pretrained: Checked[Moments], tested: Checked[TestContexts], smaller: Checked[int], larger: Checked[int]
+) -> float:
     """Label noise of the test at which two ranks have equal loss; below it the larger one is better.
 
     Negative where the larger rank is worse at any noise.
@@ -141,7 +150,9 @@ def crossover(pretrained: Moments, tested: TestContexts, smaller: int, larger: i
     return float((clean[low] - clean[high]) / (slope[high] - slope[low]))
 
 
-def _by_rank(pretrained: Moments, tested: TestContexts) -> tuple[Float[Array, "rank"], Float[Array, "rank"]]:
+def _by_rank(
+    pretrained: Checked[Moments], tested: Checked[TestContexts]
+) -> tuple[Float[np.ndarray, "rank"], Float[np.ndarray, "rank"]]:
     """Test loss without noise, and its derivative in the noise, at ranks 0..D."""
     _require_fit(pretrained, tested)
     held = modes(pretrained)
@@ -152,7 +163,7 @@ def _by_rank(pretrained: Moments, tested: TestContexts) -> tuple[Float[Array, "r
     return loss(tested.clean, gamma), 1 + spread / tested.context_length
 
 
-def _require_fit(pretrained: Moments, tested: TestContexts) -> None:
+def _require_fit(pretrained: Checked[Moments], tested: Checked[TestContexts]) -> None:
     instance("pretrained", pretrained, Moments)
     instance("tested", tested, TestContexts)
     require(
@@ -161,13 +172,13 @@ def _require_fit(pretrained: Moments, tested: TestContexts) -> None:
     )
 
 
-def _checked_rank(name: str, rank: int, moments: Moments) -> int:
+def _checked_rank(name: str, rank: Checked[int], moments: Moments) -> int:
     whole = whole_number(name, rank)
     require(whole <= moments.dimension, f"{name} must be between 1 and D = {moments.dimension}; got {rank!r}.")
     return whole
 
 
-def _task(name: str, task: Float[Array, "D"], dimension: int) -> Float[Array, "D"]:
+def _task(name: str, task: Checked[ArrayLike], dimension: int) -> Float[np.ndarray, "D"]:
     vector = numbers(name, task)
     require(
         vector.shape == (dimension,) and bool(np.all(np.isfinite(vector))),

@@ -16,7 +16,6 @@ __all__ = [
     "farthest", "weight_products", "weight_products_and_derivatives",
 ]  # fmt: skip
 
-Array = np.ndarray
 STEP = 0.25  # of log s; the error of the trapezoid is of order exp(−π²/step), below rounding
 LARGEST = 500.0  # s K at which exp(−s K) is negligible, but not yet subnormal, which would be slow
 FAINT = 34.0  # integrals are cut this many powers of e below their largest value: twelve digits and more
@@ -28,10 +27,10 @@ class Angles:
     """Quadrature nodes for the angle between two points of the sphere; over all angles weights sum to one."""
 
     dimension: int
-    cosine: Float[Array, "node"]
-    gap: Float[Array, "node"]  # 1 − cosine, without cancellation
-    log_weight: Float[Array, "node"]
-    weight: Float[Array, "node"]
+    cosine: Float[np.ndarray, "node"]
+    gap: Float[np.ndarray, "node"]  # 1 − cosine, without cancellation
+    log_weight: Float[np.ndarray, "node"]
+    weight: Float[np.ndarray, "node"]
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,8 @@ class WeightProducts:
     E Σ a² f(t) is single @ f; E Σ_{i≠j} a_i a_j f(t_i) f(t_j) is the sum of the squares of pair @ f.
     """
 
-    single: Float[Array, "node"]
-    pair: Float[Array, "s node"]
+    single: Float[np.ndarray, "node"]
+    pair: Float[np.ndarray, "s node"]
 
 
 def enough_nodes(scale: float, dimension: int, end: float = np.pi) -> int:
@@ -130,7 +129,7 @@ def _angle(gap: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _legendre(nodes: int) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
+def _legendre(nodes: int) -> tuple[Float[np.ndarray, "node"], Float[np.ndarray, "node"]]:
     return roots_legendre(nodes)
 
 
@@ -148,12 +147,14 @@ def _last_log_s(scale: float, context_length: int, dimension: int) -> float:
     return min(most, np.log(5.0) + scale * sine / (1 + np.sqrt(1 - sine)))
 
 
-def _grid(scale: float, context_length: int, dimension: int) -> Float[Array, "s"]:
+def _grid(scale: float, context_length: int, dimension: int) -> Float[np.ndarray, "s"]:
     first = -np.log(float(context_length)) - 0.5 * FAINT  # integrands are of second order in s
     return np.arange(first, _last_log_s(scale, context_length, dimension) + 2 * STEP, STEP)
 
 
-def _log_rest(log_s: Float[Array, "s"], scale: float, at: Angles) -> tuple[Float[Array, "s node"], Float[Array, "s"]]:
+def _log_rest(
+    log_s: Float[np.ndarray, "s"], scale: float, at: Angles
+) -> tuple[Float[np.ndarray, "s node"], Float[np.ndarray, "s"]]:
     """s K, and log E exp(−s K), the factor of each of the other examples."""
     kernel = np.exp(np.minimum(np.add.outer(log_s, -scale * at.gap), np.log(LARGEST)))
     below = -np.expm1(-kernel) @ at.weight  # 1 − E exp(−s K), without cancellation

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from iclab.numerics import MOST, Values, checked, checked_number, magnitude, numbers, require, whole_number
+from iclab.numerics import MOST, Checked, Values, checked, checked_number, magnitude, numbers, require, whole_number
 from iclab.theory.softmax.attention_weights import angles, falling
 
 __all__ = [
@@ -13,12 +13,16 @@ __all__ = [
     "linear_attention_loss", "long_context_loss", "scale_exponent", "scale_law",
 ]  # fmt: skip
 
-Array = np.ndarray
 MOST_DIMENSIONS = 100_000  # of integrals over the sphere
 SMOOTH, KINKED, ROUGH = 2.0, 1.5, 0.5  # powers of 1/w with which the squared bias of a class falls
 
 
-def scale_law(dimension: int, context_length: ArrayLike, slope_variance: ArrayLike, noise: ArrayLike) -> Values:
+def scale_law(
+    dimension: Checked[int],
+    context_length: Checked[ArrayLike],
+    slope_variance: Checked[ArrayLike],
+    noise: Checked[ArrayLike],
+) -> Values:
     """Best scale for affine functions in long contexts: [n L² (d − 1)/(d ρ V)]^(2/(d+3)).
 
     V = √(2π) 2^(1 − d/2) 2^(−(d−1)/2)/Γ(d/2). An asymptote: 0.2 % off at d = 3, n = 1000, ρ = 0.1 L², 17 % at
@@ -39,7 +43,7 @@ def scale_law(dimension: int, context_length: ArrayLike, slope_variance: ArrayLi
     return np.exp(2 / (d + 3) * log_ratio)
 
 
-def scale_exponent(dimension: int, bias_power: float) -> float:
+def scale_exponent(dimension: Checked[int], bias_power: Checked[float]) -> float:
     """Power of n·L²/ρ with which the best scale grows in long contexts, 2/(d − 1 + 2 bias_power).
 
     `bias_power` is the power of 1/w in the squared bias: SMOOTH 2 for differentiable functions, KINKED 3/2 for
@@ -54,7 +58,12 @@ def scale_exponent(dimension: int, bias_power: float) -> float:
 
 
 def long_context_loss(
-    scale: ArrayLike, *, dimension: int, context_length: ArrayLike, slope_variance: ArrayLike, noise: ArrayLike
+    scale: Checked[ArrayLike],
+    *,
+    dimension: Checked[int],
+    context_length: Checked[ArrayLike],
+    slope_variance: Checked[ArrayLike],
+    noise: Checked[ArrayLike],
 ) -> Values:
     """Loss for affine functions in contexts so long that the sum of kernels no longer fluctuates.
 
@@ -77,7 +86,12 @@ def long_context_loss(
 
 
 def linear_attention_loss(
-    *, dimension: int, context_length: int, slope_variance: float, offset_variance: float, noise: float
+    *,
+    dimension: Checked[int],
+    context_length: Checked[int],
+    slope_variance: Checked[float],
+    offset_variance: Checked[float],
+    noise: Checked[float],
 ) -> float:
     """Loss of the best linear attention, (c/n) Σ y x_iᵀx_q, on affine functions.
 
@@ -102,7 +116,9 @@ def linear_attention_loss(
     return residual + other
 
 
-def kinked_kernel(cosine: Float[Array, "*n"], *, dimension: int, slope_variance: float) -> Float[Array, "*n"]:
+def kinked_kernel(
+    cosine: Checked[Float[ArrayLike, "*n"]], *, dimension: Checked[int], slope_variance: Checked[float]
+) -> float | Float[np.ndarray, "*n"]:
     """Covariance of l₊ max(uᵀx, 0) + l₋ max(−uᵀx, 0), slopes independent of mean 0 and variance slope_variance.
 
     Raises ValueError for a dimension below 2, a negative variance and cosines outside −1..1.
@@ -117,7 +133,9 @@ def kinked_kernel(cosine: Float[Array, "*n"], *, dimension: int, slope_variance:
     return variance / (np.pi * size) * (np.sqrt(1 - inside**2) + (np.pi - np.arccos(inside)) * inside)
 
 
-def gaussian_squared_weights(matrix: Float[Array, "D D"], query: Float[Array, "*batch D"]) -> Float[Array, "*batch"]:
+def gaussian_squared_weights(
+    matrix: Checked[Float[ArrayLike, "D D"]], query: Checked[Float[ArrayLike, "*batch D"]]
+) -> float | Float[np.ndarray, "*batch"]:
     """Limit of n E Σ a² in long contexts of inputs N(0, I): exp |M x_q|². The inputs attended to have mean M x_q.
 
     Raises ValueError for shapes that do not fit.
@@ -134,9 +152,13 @@ def gaussian_squared_weights(matrix: Float[Array, "D D"], query: Float[Array, "*
 
 
 def gaussian_loss(
-    matrix: Float[Array, "D D"], directions: Float[Array, "D k"], *, context_length: int, slope_variance: float,
-    noise: float,
-) -> float:  # fmt: skip
+    matrix: Checked[Float[ArrayLike, "D D"]],
+    directions: Checked[Float[ArrayLike, "D k"]],
+    *,
+    context_length: Checked[int],
+    slope_variance: Checked[float],
+    noise: Checked[float],
+) -> float:
     """Loss in long contexts of inputs N(0, I) for f(x) = aᵀBᵀx, a ~ N(0, slope_variance I_k), key-query matrix M.
 
     slope_variance |Bᵀ(M − I)|² + noise (1 + det(I − 2 MᵀM)^(−1/2)/n), leading order in 1/n of each part. The

@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Int
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from iclab.numerics import Values, checked, checked_number, magnitude_number, require, whole_number
+from iclab.numerics import Checked, Values, checked, checked_number, magnitude_number, require, whole_number
 from iclab.theory.softmax.attention_weights import (
     MOST_NODES,
     Angles,
@@ -29,14 +29,12 @@ from iclab.theory.softmax.laws import (
     MOST_DIMENSIONS,
     scale_law,
 )
-from iclab.theory.softmax.sphere_kernels import pair_gaps, spectrum
+from iclab.theory.softmax.sphere_kernels import Kernel, pair_gaps, spectrum
 
 __all__ = [
     "KernelLoss", "affine_loss", "best_kernel_scale", "best_scale", "effective_context", "kernel_loss",
 ]  # fmt: skip
 
-Array = np.ndarray
-Kernel = Callable[[Float[Array, "*n"]], Float[Array, "*n"]]
 AGREE = 1e-11  # of two numbers of nodes
 KERNEL_AGREE = 1e-6  # of two numbers of nodes and degrees; rough kernels converge slowly
 NARROWEST, WIDEST = 1e5, 1e-6  # scales between which the best one is looked for
@@ -52,7 +50,12 @@ class KernelLoss:
 
 
 def affine_loss(
-    scale: ArrayLike, *, dimension: int, context_length: ArrayLike, slope_variance: ArrayLike, noise: ArrayLike
+    scale: Checked[ArrayLike],
+    *,
+    dimension: Checked[int],
+    context_length: Checked[ArrayLike],
+    slope_variance: Checked[ArrayLike],
+    noise: Checked[ArrayLike],
 ) -> Values:
     """Exact loss for affine functions f(x) = l uᵀx + b, u uniform on the sphere, E l² = slope_variance.
 
@@ -75,7 +78,9 @@ def affine_loss(
     return (variance / size * bias + ripple * (1 + squares))[()]
 
 
-def effective_context(scale: ArrayLike, *, dimension: int, context_length: ArrayLike) -> Values:
+def effective_context(
+    scale: Checked[ArrayLike], *, dimension: Checked[int], context_length: Checked[ArrayLike]
+) -> Values:
     """Effective number of examples in the window, 1/E Σ a²; it lies between 1 and the context length.
 
     Raises ValueError as affine_loss.
@@ -86,7 +91,14 @@ def effective_context(scale: ArrayLike, *, dimension: int, context_length: Array
     return 1 / (only_noise - 1)
 
 
-def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length: int, noise: float) -> KernelLoss:
+def kernel_loss(
+    kernel: Checked[Kernel],
+    scale: Checked[float],
+    *,
+    dimension: Checked[int],
+    context_length: Checked[int],
+    noise: Checked[float],
+) -> KernelLoss:
     """Exact loss for random functions of covariance E f(x) f(x') = kernel(xᵀx'), which takes arrays of cosines.
 
     The kernel is expanded in the harmonics of the sphere, in which a pair of examples factorizes; nodes and degrees
@@ -114,7 +126,13 @@ def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length:
     )
 
 
-def best_scale(*, dimension: int, context_length: int, slope_variance: float, noise: float) -> float:
+def best_scale(
+    *,
+    dimension: Checked[int],
+    context_length: Checked[int],
+    slope_variance: Checked[float],
+    noise: Checked[float],
+) -> float:
     """Scale of least loss for affine functions, to five digits. Cost: some seven derivatives, 2 to 6 ms.
 
     It depends on dimension, length and slope_variance/noise alone. In much noise it is n·slope_variance/(d·noise).
@@ -143,7 +161,9 @@ def best_scale(*, dimension: int, context_length: int, slope_variance: float, no
     return _least(slope, guess)
 
 
-def best_kernel_scale(kernel: Kernel, *, dimension: int, context_length: int, noise: float) -> float:
+def best_kernel_scale(
+    kernel: Checked[Kernel], *, dimension: Checked[int], context_length: Checked[int], noise: Checked[float]
+) -> float:
     """Scale of least loss for random functions of a covariance, to four digits.
 
     Cost: some seven derivatives, 10 ms.
@@ -223,13 +243,13 @@ def _first_guess(dimension: int, length: int, slope_variance: float, noise: floa
     return float(min(scale_law(dimension, length, slope_variance, ripple), wide, NARROWEST / 2))
 
 
-def _dimension(dimension: int) -> int:
+def _dimension(dimension: Checked[int]) -> int:
     size = whole_number("dimension", dimension, least=2)
     require(size <= MOST_DIMENSIONS, f"dimension must be at most {MOST_DIMENSIONS} here; got {size}. Use scale_law.")
     return size
 
 
-def _several(context_length: int) -> int:
+def _several(context_length: Checked[int]) -> int:
     length = whole_number("context_length", context_length)
     require(
         length > 1, "context_length must be 2 or more here; got 1. One example gets the whole weight at any scale."
@@ -237,7 +257,7 @@ def _several(context_length: int) -> int:
     return length
 
 
-def _lengths(context_length: ArrayLike) -> Array:
+def _lengths(context_length: Checked[ArrayLike]) -> Int[np.ndarray, "*n"]:
     checked("context_length", context_length, at_least=1.0)
     numbers = np.asarray(context_length)
     require(
@@ -247,9 +267,9 @@ def _lengths(context_length: ArrayLike) -> Array:
     return numbers
 
 
-def _scale(scale: ArrayLike) -> Values:
+def _scale(scale: Checked[ArrayLike]) -> Values:
     return checked("scale", scale, above=0.0, infinite=False, advice="It is the inverse squared width of the window.")
 
 
-def _variance(name: str, value: ArrayLike) -> Values:
+def _variance(name: str, value: Checked[ArrayLike]) -> Values:
     return checked(name, value, at_least=0.0, infinite=False, advice="It is a variance.")
