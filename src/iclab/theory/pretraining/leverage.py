@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import FIXED_STREAM, Checked, Values, increasing_root, instance
+from iclab.numerics import FIXED_STREAM, Checked, Values, increasing_root, instance, whole_number
 from iclab.outcomes import Errors
 from iclab.problem import ContextLaw
 from iclab.problem.readouts import FeatureMoments, error_of
@@ -32,15 +32,18 @@ class Sequences:
     task: Float[np.ndarray, "draw D"]
 
 
-def drawn_sequences(law: Checked[ContextLaw], count: int) -> Sequences:
+def drawn_sequences(law: Checked[ContextLaw], count: Checked[int]) -> Sequences:
     """Sequences from the fixed stream; each takes O(D) random numbers, whatever the context length.
 
     Given its task, the labels of a context enter through Σ y² alone, a multiple of chi-square; given that, the
     summary is normal, wider across the task than along it.
 
+    Raises ValueError for a count below 1.
+
     Source: derived in docs/derivations/finite_size.
     """
     instance("law", law, ContextLaw)
+    count = whole_number("count", count)
     d, n, root = law.dimension, law.context_length, law.input_root
     stream = np.random.default_rng(FIXED_STREAM)
     task = law.tasks.draw(count, stream)
