@@ -31,7 +31,7 @@ def test_the_help_lists_questions(capsys: pytest.CaptureFixture) -> None:
     shown = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
     for question in (
         "How many tasks must pretraining see for an error of at most this?",
-        "How is a budget of labelled examples best split into sequences and contexts?",
+        "How is a budget of labeled examples best split into sequences and contexts?",
         "What errors will a run of finite dimension show?",
     ):
         assert question in shown

@@ -54,7 +54,7 @@ class HowLongContexts(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFl
 
 @dataclass(frozen=True, kw_only=True)
 class WhichSplit(Question, ErrorFlags, PoolFlags):
-    """How is a budget of labelled examples best split into sequences and contexts?"""
+    """How is a budget of labeled examples best split into sequences and contexts?"""
 
     tokens: int  # n·N, labeled examples of all sequences together
     dimension: int  # D, entries of an input
@@ -144,7 +144,7 @@ class WhatWillARunShow(Question):
     """What errors will a run of finite dimension show?"""
 
     dimension: int  # D, entries of an input
-    context_length: int  # N, labelled examples of a context
+    context_length: int  # N, labeled examples of a context
     sequences: int  # n, pretraining sequences
     tasks: int | None = None  # K, tasks of the pool; none: a fresh task in every context
     ridge: float = 0.0  # λ, ridge of the readout

@@ -157,7 +157,7 @@ def best_alpha(
 
     0 is also returned where no length saves more than 1e-9 of the error of contexts without examples, as in
     much noise or few tasks. At τ = 1 without ridge, where every error is infinite, the limit τ → 1. A scan of α
-    from 1e-12 to 1e16, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth as a share of the
+    from 1e-12 to 1e16, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth relative to the
     error.
 
     Raises ValueError for ratios that are not positive, negative noise or ridge, and an unknown target.
@@ -187,7 +187,7 @@ def best_ridge(ratios: Checked[Ratios], *, target: Checked[str] = "icl") -> Valu
 
     Where it falls towards ridge 0 but is larger without any, as at α = ∞ for κ <= τ in noise, no ridge is best:
     the result is the smallest, on a grid from 1e-40, that has the least error to rounding. A scan of the ridge
-    from 1e-40 to 1e40, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth as a share of the
+    from 1e-40 to 1e40, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth relative to the
     error. The best ridges of the two targets differ unless κ = ∞.
 
     Raises ValueError for an unknown target.
