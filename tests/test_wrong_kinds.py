@@ -79,6 +79,11 @@ def test_what_is_no_number_is_refused_by_name(call: Callable, good: object, wron
 KINDS = ("Regression", "Moments", "MixtureMoments", "ContextLaw", "Ratios")
 
 
+def kind_of(annotation: object) -> str | None:
+    """The name of the class that an argument must have, also where the function itself checks it (`Checked`)."""
+    return getattr(getattr(annotation, "__metadata__", (annotation,))[0], "__name__", None)
+
+
 def doors() -> list[tuple[Callable, str, str]]:
     """Public functions of theory that begin with a description, with the name and the class of it."""
     found = []
@@ -86,7 +91,7 @@ def doors() -> list[tuple[Callable, str, str]]:
         for name, function in vars(importlib.import_module(module.name)).items():
             if inspect.isfunction(function) and function.__module__ == module.name and name[0] != "_":
                 first = next(iter(inspect.signature(function).parameters.values()), None)
-                kind = getattr(first and first.annotation, "__name__", None)
+                kind = first and kind_of(first.annotation)
                 if first is not None and kind in KINDS and not module.name.endswith(".response"):  # behind the doors
                     found.append((function, first.name, kind))
     return found

@@ -1,10 +1,12 @@
-"""Public paths of version 0.1.0 that have moved: importing one says where its content is now."""
+"""Public paths of version 0.1.0 that have moved: importing one raises an error that names its successor."""
 
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+__all__ = ["MOVED", "MovedFinder", "advice", "install"]
 
 MOVED = {
     "agreement": "claims (verdicts) and iclab.outcomes.curves (reading a loss curve)",
@@ -162,13 +164,13 @@ MOVED = {
 
 
 def advice(path: str) -> str:
-    """Where a path of 0.1.0 is now, as the end of an error message; nothing for any other path."""
+    """The successor of a path of 0.1.0, as the end of an error message; empty for any other path."""
     old = path.removeprefix("iclab.")
     return f"; {path} moved to iclab.{MOVED[old]}" if old in MOVED else ""
 
 
 class MovedFinder(MetaPathFinder):
-    """The last finder to be asked: it finds nothing, and names the successor of a module that moved."""
+    """The last import finder: it finds nothing, and names the successor of a module that moved."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -180,6 +182,6 @@ class MovedFinder(MetaPathFinder):
 
 
 def install() -> None:
-    """Ask for moved paths after all other finders, once in a process."""
+    """Add the finder of moved paths after all others, once in a process."""
     if not any(isinstance(finder, MovedFinder) for finder in sys.meta_path):
         sys.meta_path.append(MovedFinder())

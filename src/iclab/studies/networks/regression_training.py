@@ -104,7 +104,7 @@ def theory(case: Case) -> dict[str, Ridge | Linear]:
     if case.functions == "two-layer":
         return {"ridge": Ridge(case.examples, curve(exact.two_layer_ridge_error))}
     return {
-        "ridge": Ridge(case.examples, curve(exact.ridge_error)),
+        "ridge": Ridge(case.examples, curve(exact.finite_ridge_error)),
         "linear": Linear(case.examples, curve(exact.least_squares_error), curve(exact.one_step_error)),
     }
 

@@ -119,7 +119,7 @@ def theory(case: Case) -> dict[str, Bayes]:
         return float(np.mean([one.icl for one in drawn])), float(np.mean([one.idg for one in drawn]))
 
     icl, idg = np.array([dmmse(tasks) for tasks in case.tasks]).T
-    ridge = estimators.one_context.ridge_error(case.dimension, case.context_length, case.noise)
+    ridge = estimators.one_context.finite_ridge_error(case.dimension, case.context_length, case.noise)
     return {"bayes": Bayes(np.array(case.tasks), icl, idg, icl - idg, float(ridge))}
 
 

@@ -89,7 +89,7 @@ def theory(case: Case) -> dict[str, Shares | LongContexts]:
     from iclab.theory import softmax
 
     window, lengths = softmax, np.array(case.share_lengths)
-    limit = float(window.gaussian_share(WEIGHT * np.eye(3), DIRECTION))
+    limit = float(window.gaussian_squared_weights(WEIGHT * np.eye(3), DIRECTION))
     inside, outside, rank = np.array([0.3, 0.45, 0.6]), np.linspace(0, 0.6, 25), min(case.seen)
     held = np.arange(case.dimension) < rank
     losses = [

@@ -110,7 +110,7 @@ def theory(case: Case) -> dict[str, RankLosses | NoisyTests | Critical]:
     inputs = np.diag(case.problem.eigenvalues)
     tested = limited.contexts(inputs, case.test_length, task_covariance=np.diag(case.problem.task_spectrum))
     told, asked = case.tasks
-    misled = limited.relabelled_contexts(inputs, case.test_length, context_task=told, target_task=asked)
+    misled = limited.relabeled_contexts(inputs, case.test_length, context_task=told, target_task=asked)
 
     def along(noise: Float[Array, "noise"], law: "TestContexts") -> NoisyTests:
         losses = np.stack([limited.test_loss(pretrained, law, rank=int(rank), noise=noise) for rank in ranks])
