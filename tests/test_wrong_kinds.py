@@ -80,7 +80,7 @@ KINDS = ("Regression", "Moments", "MixtureMoments", "ContextLaw", "Ratios")
 
 
 def kind_of(annotation: object) -> str | None:
-    """The name of the class that an argument must have, also where the function itself checks it (`Checked`)."""
+    """The name of the class that an argument must have, also where the function itself checks it (`Validated`)."""
     return getattr(getattr(annotation, "__metadata__", (annotation,))[0], "__name__", None)
 
 
