@@ -25,14 +25,17 @@ from iclab.numerics.checks import (
     whole_numbers,
 )
 from iclab.numerics.constraints import (
+    Ascending,
     Checked,
     Constraint,
     Count,
     Counts,
     Fraction,
+    Increasing,
     Kind,
     Magnitude,
     Magnitudes,
+    Multiple,
     Nonnegative,
     OneOf,
     Positive,
@@ -49,10 +52,10 @@ from iclab.numerics.minima import golden_section, least
 from iclab.numerics.roots import increasing_root
 
 __all__ = [
-    "LEAST", "MOST", "Checked", "Constraint", "Count", "Counts", "Fraction", "Kind", "Magnitude", "Magnitudes",
-    "Nonnegative", "OneOf", "Positive", "Positives", "Real", "Reals", "Share", "Values", "Whole", "Wholes",
-    "checked", "checked_covariance", "checked_number", "constraints", "divides", "every", "floats",
-    "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude",
-    "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share", "whole_number",
-    "whole_numbers", "with_turns",
+    "LEAST", "MOST", "Ascending", "Checked", "Constraint", "Count", "Counts", "Fraction", "Increasing", "Kind",
+    "Magnitude", "Magnitudes", "Multiple", "Nonnegative", "OneOf", "Positive", "Positives", "Real", "Reals",
+    "Share", "Values", "Whole", "Wholes", "checked", "checked_covariance", "checked_number", "constraints",
+    "divides", "every", "floats", "golden_section", "increasing_grid", "increasing_root", "instance", "intervals",
+    "least", "magnitude", "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require",
+    "share", "whole_number", "whole_numbers", "with_turns",
 ]  # fmt: skip
