@@ -177,7 +177,7 @@ def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = No
         axes.axhline(level, color="#777777", lw=0.8, ls=":", zorder=1, label=label if i == 0 else None)
 
 
-def seeds(simulated: "xr.Dataset") -> str:
+def seeds(simulated: "xr.Dataset | xr.DataArray") -> str:
     """How many seeds a simulation has, in words."""
     count = simulated.sizes["seed"]
     return f"{count} seed{'' if count == 1 else 's'}"
