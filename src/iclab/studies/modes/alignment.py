@@ -19,7 +19,7 @@ from iclab import figures
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive, require
 from iclab.outcomes import Labelled, MatrixCurves, labelled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import TIME, WORDS, in_batches, record_times, strength_panel, trained_on_batches
+from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, strength_panel, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
 
 RECORDS = 40  # of a run
@@ -44,9 +44,9 @@ class Case(Checked):
         )
 
     @property
-    def time(self) -> Float[np.ndarray, "time"]:
-        """Times of the records."""
-        return record_times(self.rate, self.steps, RECORDS)
+    def schedule(self) -> Schedule:
+        """Steps and records of training."""
+        return Schedule(self.rate, self.steps, RECORDS)
 
     @property
     def matrices(self) -> Float[np.ndarray, "factor start D D"]:
@@ -65,11 +65,11 @@ def theory(case: Case) -> dict[str, Labelled]:
     for name, kept in (("flow", everywhere), ("diagonal", np.eye(problem.dimension))):
         curves = [
             modes.matrix_flow(
-                np.array(problem.eigenvalues), length, start=(p * kept, q * kept), time=case.time, **law
+                np.array(problem.eigenvalues), length, start=(p * kept, q * kept), time=case.schedule.time, **law
             )
             for p, q in case.matrices.swapaxes(0, 1)
         ]
-        groups[name] = aligned(curves, {"start": None, "time": case.time})
+        groups[name] = aligned(curves, {"start": None, "time": case.schedule.time})
     return groups
 
 
@@ -82,17 +82,9 @@ def aligned(curves: Sequence[MatrixCurves], axes: dict[str, Any]) -> Labelled:
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """The whole transformer from each start, on batches of several sizes."""
-    curves = trained_on_batches(
-        case.problem,
-        case.batches,
-        start=tuple(case.matrices),
-        rate=case.rate,
-        steps=case.steps,
-        records=RECORDS,
-        runs=case.starts,
-        key=key,
-    )
-    return {"trained": aligned(curves, {"batch": case.batches, "start": None, "time": case.time})}
+    start = tuple(case.matrices)
+    curves = trained_on_batches(case.problem, case.batches, case.schedule, start=start, runs=case.starts, key=key)
+    return {"trained": aligned(curves, {"batch": case.batches, "start": None, "time": case.schedule.time})}
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -107,15 +99,8 @@ def figure(view: View, figure: Figure) -> None:
             figures.seed_lines(share, drawn.time, rows, color=figures.pale(color), label=label)
         curve, label = flow.misalignment.isel(start=start), f"exact flow, start {start}"
         figures.theory_line(share, flow.time, curve, color=color, label=label)
-    strength_panel(
-        strengths,
-        {"start": 0},
-        flow.strength,
-        diagonal.strength,
-        None if drawn is None else drawn.strength,
-        spectrum=view.case.problem.eigenvalues,
-        labels=("exact flow of the diagonals alone", None),
-    )
+    spectrum, labels = view.case.problem.eigenvalues, ("exact flow of the diagonals alone", None)
+    strength_panel(strengths, {"start": 0}, flow, diagonal, drawn, spectrum=spectrum, labels=labels)
     share.set(title="the off-diagonal part dies", ylabel="share of the norm off the diagonals", ylim=(0, 1))
     share.set_xlabel(TIME)
     strengths.set(title="modes, start 0", ylabel="strength $p\\,q$ of a mode")

@@ -20,7 +20,7 @@ from iclab.claims import Limit, WithinErrors
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive, Whole
 from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import TIME, WORDS, in_batches, record_times, trained_on_batches
+from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 RECORDS = 15  # of a run
@@ -47,9 +47,14 @@ class Case(Checked):
     transformer_steps: Annotated[int, Multiple(RECORDS, "the records")] = 600  # steps of the transformer's SGD
 
     @property
-    def every(self) -> int:
-        """Steps of the head's SGD from one record to the next."""
-        return self.steps // RECORDS
+    def head(self) -> Schedule:
+        """Steps and records of the head's SGD."""
+        return Schedule(self.rate, self.steps, RECORDS)
+
+    @property
+    def transformer(self) -> Schedule:
+        """Steps and records of the transformer's SGD."""
+        return Schedule(self.transformer_rate, self.transformer_steps, RECORDS)
 
 
 def theory(case: Case) -> dict[str, Labelled]:
@@ -58,7 +63,7 @@ def theory(case: Case) -> dict[str, Labelled]:
 
     start = (case.value, case.key_query)
     noisy = sgd.small_noise_loss(case.problem, batch=case.batch, rate=case.rate, steps=case.steps, start=start)
-    time = noisy.time[:: case.every]
+    time = noisy.time[:: case.head.every]
     head = modes.head_flow(
         np.array(case.problem.eigenvalues), case.problem.context_lengths[0], start=start, time=time
     )
@@ -66,12 +71,12 @@ def theory(case: Case) -> dict[str, Labelled]:
         np.array(case.eigenvalues),
         case.context_length,
         start=(case.initial, case.initial),
-        time=record_times(case.transformer_rate, case.transformer_steps, RECORDS),
+        time=case.transformer.time,
     )
     balance = flow.value**2 - flow.key_query**2
     return {
         "flow": labelled({"time": time}, balance=head.value**2 - np.sum(head.key_query**2, axis=-1)),
-        "noisy": labelled({"time": time}, balance=noisy.balance[:: case.every]),
+        "noisy": labelled({"time": time}, balance=noisy.balance[:: case.head.every]),
         "modes": labelled({"time": flow.time, "mode": None}, balance=balance, total=("time", balance.sum(axis=-1))),
     }
 
@@ -94,7 +99,7 @@ def mean_balance(case: Case, *, key: Key) -> Labelled:
 
     from iclab.simulation.linear.scalar_sgd import head_sgd
 
-    settings = {"rate": case.rate, "batch": case.batch, "steps": case.steps, "every": case.every}
+    settings = {"rate": case.rate, "batch": case.batch, "steps": case.steps, "every": case.head.every}
     keys = jax.random.split(key, case.runs)
     runs = head_sgd(case.problem, start=(case.value, case.key_query), key=keys, **settings)
     balance = runs.value**2 - np.sum(runs.key_query**2, axis=(-2, -1))
@@ -103,15 +108,8 @@ def mean_balance(case: Case, *, key: Key) -> Labelled:
 
 def transformers(case: Case, *, key: Key) -> dict[str, Labelled]:
     """SGD of the transformer on batches of several sizes; the largest with the balance of all weights."""
-    runs = trained_on_batches(
-        Regression(case.eigenvalues, case.context_length),
-        case.transformer_batches,
-        start=(case.initial, case.initial),
-        rate=case.transformer_rate,
-        steps=case.transformer_steps,
-        records=RECORDS,
-        key=key,
-    )
+    problem, start = Regression(case.eigenvalues, case.context_length), (case.initial, case.initial)
+    runs = trained_on_batches(problem, case.transformer_batches, case.transformer, start=start, key=key)
     balance = np.stack([mode_balances(run.value, run.key_query) for run in runs])
     axes = {"time": runs[-1].time, "mode": None}
     return {
@@ -136,7 +134,7 @@ def descents(case: Case, *, key: Key) -> Labelled:
 
     start = MergedAttention(np.array([case.value]), case.key_query * np.eye(case.problem.dimension)[None])
     data = statistics(contexts.draw(case.problem, case.sequences, key=key), start)
-    records = case.every * np.arange(RECORDS + 1)
+    records = case.head.every * np.arange(RECORDS + 1)
     runs = [descent.on_statistics(data, start, rate=case.rate / finer, steps=finer * records) for finer in FINER]
     balance = [dynamics.conserved(run.weights)[..., 0] for run in runs]
     return labelled({"steps": case.steps * FINER, "time": runs[0].time}, balance=balance)

@@ -21,7 +21,7 @@ from iclab.figures import legends
 from iclab.numerics import Checked, Counts, Multiple, Positive, require
 from iclab.outcomes import Labelled, ModeCurves, labelled, vocabulary
 from iclab.problem import Lengths, Regression
-from iclab.studies.modes.training import WORDS, record_times, strength_panel
+from iclab.studies.modes.training import WORDS, Schedule, strength_panel
 from iclab.study import Figure, Key, Preset, Study, View
 
 RECORDS = 50  # of a curve
@@ -52,9 +52,9 @@ class Case(Checked):
         return self.initial, self.initial
 
     @property
-    def time(self) -> Float[np.ndarray, "time"]:
-        """Times of the records."""
-        return record_times(self.rate, self.steps, RECORDS)
+    def schedule(self) -> Schedule:
+        """Steps and records of training."""
+        return Schedule(self.rate, self.steps, RECORDS)
 
 
 def theory(case: Case) -> dict[str, Labelled]:
@@ -62,7 +62,7 @@ def theory(case: Case) -> dict[str, Labelled]:
     from iclab.theory import modes
 
     laws = {"leading": modes.leading_order, "exact": modes.exact_flow}
-    curves = {name: strengths(law, case, case.context_lengths, case.time) for name, law in laws.items()}
+    curves = {name: strengths(law, case, case.context_lengths, case.schedule.time) for name, law in laws.items()}
     return {
         **{name: stages(case, strength) for name, strength in curves.items()},
         **{f"{name}_end": labelled({"mode": None}, strength=strength[0, -1]) for name, strength in curves.items()},
@@ -79,7 +79,7 @@ def strengths(
 
 def stages(case: Case, strength: Float[np.ndarray, "context_length time mode"]) -> Labelled:
     """Strengths of the modes at the records, at each context length of the case."""
-    axes = {"context_length": case.context_lengths, "time": case.time, "mode": None}
+    axes = {"context_length": case.context_lengths, "time": case.schedule.time, "mode": None}
     return labelled(axes, strength=strength)
 
 
@@ -98,7 +98,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
 
     from iclab.simulation.linear.transformer_sgd import transformer_sgd
 
-    settings = {"start": case.start, "rate": case.rate, "steps": case.steps, "every": case.steps // RECORDS}
+    settings = {"start": case.start, "rate": case.rate, "steps": case.steps, "every": case.schedule.every}
     curves = []
     for length, batch in zip(case.context_lengths, case.batches, strict=True):
         problem, own = Regression(case.eigenvalues, length), jax.random.fold_in(key, length)
@@ -109,8 +109,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
 
 def figure(view: View, figure: Figure) -> None:
     """A panel for each context length: strengths, simulated, exact and at leading order."""
-    exact, leading = (view.theory[name].strength for name in ("exact", "leading"))
-    drawn = view.simulation.trained.strength if view.simulation else None
+    exact, leading = (view.theory[name] for name in ("exact", "leading"))
+    drawn = view.simulation.trained if view.simulation else None
     label = None if drawn is None else f"one-pass SGD, {figures.seeds(drawn)}"
     panels = figure.subplots(1, exact.sizes["context_length"], sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):

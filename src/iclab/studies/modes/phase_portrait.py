@@ -18,7 +18,7 @@ from iclab import figures
 from iclab.numerics import Checked, Counts, Multiple, Positive
 from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import TIME, WORDS, in_batches, record_times, trained_on_batches
+from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 RECORDS = 24  # of a run
@@ -38,6 +38,11 @@ class Case(Checked):
     steps: Annotated[int, Multiple(RECORDS, "the records")] = 960  # steps of gradient descent
 
     @property
+    def schedule(self) -> Schedule:
+        """Steps and records of training."""
+        return Schedule(self.rate, self.steps, RECORDS)
+
+    @property
     def limit(self) -> float:
         """a∞, the strength of a learned mode."""
         from iclab.theory import modes
@@ -49,7 +54,7 @@ def theory(case: Case) -> dict[str, Labelled]:
     """Closed paths from the fan and from the separatrix at the records, along a fine line, and the saddle."""
     from iclab.theory import modes
 
-    time = record_times(case.rate, case.steps, RECORDS)
+    time = case.schedule.time
     line = np.linspace(0, 2 * time[-1], 200)
     tau = modes.time_constants(np.array([case.eigenvalue]))[0]
     saddle = modes.growth_rates((0.0, 0.0), case.limit, tau)
@@ -73,16 +78,11 @@ def closed_paths(case: Case, starts: Float[np.ndarray, "start 2"], time: Float[n
 def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """The transformer trained on batches of several sizes; from fan and separatrix on the largest."""
     starts, fan = np.concatenate([FAN, BACK]), len(FAN)
-    runs = trained_on_batches(
+    problem, start = (
         Regression((case.eigenvalue,), case.context_length),
-        case.batches,
-        start=tuple(case.scale * starts.T[..., None, None]),
-        rate=case.rate,
-        steps=case.steps,
-        records=RECORDS,
-        runs=len(starts),
-        key=key,
+        tuple(case.scale * starts.T[..., None, None]),
     )
+    runs = trained_on_batches(problem, case.batches, case.schedule, start=start, runs=len(starts), key=key)
     p, q = (np.stack([getattr(run, name)[..., 0, 0] for run in runs]) for name in ("value", "key_query"))
     axes, balance = {"start": None, "time": runs[-1].time}, runs[-1].balance
     return {

@@ -1,6 +1,7 @@
 """Shared parts of the studies of modes: one-pass SGD on batches of several sizes, strengths of modes, words."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from iclab.study import Axes, Key
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["TIME", "WORDS", "in_batches", "record_times", "strength_panel", "trained_on_batches"]
+__all__ = ["TIME", "WORDS", "Schedule", "in_batches", "strength_panel", "trained_on_batches"]
 
 TIME = "training time $t$  (units of $\\tau$)"
 WORDS = vocabulary(
@@ -31,19 +32,31 @@ def in_batches(theory: str, simulation: str, meaning: str) -> Limit:
     return Limit(theory, simulation, meaning, along="batch", order=0.5)
 
 
-def record_times(rate: float, steps: int, records: int) -> Float[np.ndarray, "time"]:
-    """Times of the start and of evenly spaced records."""
-    return rate * (steps // records) * np.arange(records + 1)
+@dataclass(frozen=True)
+class Schedule:
+    """Steps of gradient descent at one learning rate, with evenly spaced records from the start to the end."""
+
+    rate: float
+    steps: int
+    records: int
+
+    @property
+    def every(self) -> int:
+        """Steps from one record to the next."""
+        return self.steps // self.records
+
+    @property
+    def time(self) -> Float[np.ndarray, "time"]:
+        """Times of the records."""
+        return self.rate * self.every * np.arange(self.records + 1)
 
 
 def trained_on_batches(
     problem: Regression,
     batches: Sequence[int],
+    schedule: Schedule,
     *,
     start: tuple[Any, Any],
-    rate: float,
-    steps: int,
-    records: int,
     runs: int | None = None,
     key: Key,
 ) -> list[TransformerCurves]:
@@ -55,23 +68,20 @@ def trained_on_batches(
 
     from iclab.simulation.linear.transformer_sgd import transformer_sgd
 
-    curves = []
+    settings, curves = {"rate": schedule.rate, "steps": schedule.steps, "every": schedule.every}, []
     for batch in batches:
         own = jax.random.fold_in(key, batch)
         keys = own if runs is None else jax.random.split(own, runs)
-        every = steps // records
-        curves.append(
-            transformer_sgd(problem, start=start, rate=rate, batch=batch, steps=steps, every=every, key=keys)
-        )
+        curves.append(transformer_sgd(problem, start=start, batch=batch, key=keys, **settings))
     return curves
 
 
 def strength_panel(
     axes: Axes,
     here: Mapping[str, int],
-    exact: "xr.DataArray",
-    other: "xr.DataArray",
-    drawn: "xr.DataArray | None",
+    exact: "xr.Dataset",
+    other: "xr.Dataset",
+    drawn: "xr.Dataset | None",
     *,
     spectrum: Sequence[float],
     labels: tuple[str, str | None],
@@ -83,9 +93,9 @@ def strength_panel(
     for color, mode in figures.colored(range(exact.sizes["mode"])):
         place, (dashed, seeds) = {**here, "mode": mode}, labels if mode == 0 else (None, None)
         if drawn is not None:
-            rows = drawn.isel(place).values
+            rows = drawn.strength.isel(place).values
             figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=seeds)
         label = f"exact flow, s = {spectrum[mode]:g}"
-        figures.theory_line(axes, exact.time, exact.isel(place), color=color, label=label)
-        figures.dashed_line(axes, exact.time, other.isel(place), color=color, label=dashed)
+        figures.theory_line(axes, exact.time, exact.strength.isel(place), color=color, label=label)
+        figures.dashed_line(axes, exact.time, other.strength.isel(place), color=color, label=dashed)
     axes.set_xlabel(TIME)
