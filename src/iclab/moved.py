@@ -118,7 +118,7 @@ MOVED = {
     "studies.transformer_double_descent": "studies.networks.transformer_double_descent",
     "studies.transformer_task_diversity": "studies.networks.transformer_task_diversity",
     "studies.white_drop": "studies.dynamics.white_drop",
-    "studies.windows": "studies.related.windows",
+    "studies.windows": "studies.related.softmax_window (labelled outcomes)",
     "terminal": "commands.terminal",
     "theory.aligned": "theory.dynamics.aligned",
     "theory.attention_shares": "theory.softmax.attention_weights",

@@ -14,11 +14,22 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Protocol, get_type_hints, runtime_checkable
 
-from iclab.numerics.checks import checked, checked_number, instance, one_of, share, whole_number, whole_numbers
+from iclab.numerics.checks import (
+    checked,
+    checked_number,
+    increasing_grid,
+    instance,
+    one_of,
+    require,
+    share,
+    whole_number,
+    whole_numbers,
+)
 
 __all__ = [
-    "Checked", "Constraint", "Count", "Counts", "Fraction", "Kind", "Magnitude", "Magnitudes", "Nonnegative",
-    "OneOf", "Positive", "Positives", "Real", "Reals", "Share", "Whole", "Wholes", "constraints",
+    "Ascending", "Checked", "Constraint", "Count", "Counts", "Fraction", "Increasing", "Kind", "Magnitude",
+    "Magnitudes", "Multiple", "Nonnegative", "OneOf", "Positive", "Positives", "Real", "Reals", "Share", "Whole",
+    "Wholes", "constraints",
 ]  # fmt: skip
 
 
@@ -134,6 +145,36 @@ class Kind:
         return self.of.__name__
 
 
+@dataclass(frozen=True)
+class Multiple:
+    """One whole number that falls into so many equal parts."""
+
+    of: int
+    parts: str  # in a word or two
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """The value as it came."""
+        whole_number(name, value, least=self.of)
+        require(value % self.of == 0, f"{name} must be a multiple of {self.of}, {self.parts}; got {value}.")
+        return value
+
+    def __str__(self) -> str:
+        return f"a multiple of {self.of}, {self.parts}"
+
+
+@dataclass(frozen=True)
+class Ascending:
+    """One or several numbers ≥ 0, each above the one before; kept as a tuple."""
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """The numbers as they came, in a tuple."""
+        increasing_grid(name, value)
+        return tuple(value) if isinstance(value, list) else value
+
+    def __str__(self) -> str:
+        return "≥ 0, increasing"
+
+
 Count = Annotated[int, Whole()]
 Counts = Annotated[tuple[int, ...], Wholes()]
 Positive = Annotated[float, Real(above=0.0)]
@@ -142,6 +183,7 @@ Magnitude = Annotated[float, Real(above=0.0, infinite=True)]
 Magnitudes = Annotated[tuple[float, ...], Reals(above=0.0, infinite=True)]
 Nonnegative = Annotated[float, Real(at_least=0.0)]
 Fraction = Annotated[float, Share()]
+Increasing = Annotated[tuple[float, ...], Ascending()]
 
 
 @lru_cache

@@ -3,15 +3,13 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
-from iclab.numerics import (
-    checked_number,
-    numbers,
-    require,
-    whole_numbers,
-)
+from iclab.numerics import Wholes, checked_number, numbers, require, whole_numbers
 
 _VARIANCE = "Variances are never negative."
+_EXAMPLES = "Count the labelled examples, not the query."
+Lengths = Annotated[tuple[int, ...], Wholes(advice=_EXAMPLES)]  # a field of a case: one or several context lengths
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Regression:
 
 def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") -> tuple[int, ...]:
     """Checked context lengths as a tuple. Raises ValueError for none, for a fraction or for one below 1."""
-    return whole_numbers(name, lengths, advice="Count the labelled examples, not the query.")
+    return whole_numbers(name, lengths, advice=_EXAMPLES)
 
 
 def checked_mixture(

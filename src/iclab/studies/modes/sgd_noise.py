@@ -14,7 +14,7 @@ import numpy as np
 
 from iclab import figures
 from iclab.claims import Misses, WithinErrors
-from iclab.numerics import Checked, Count, Counts, Positive, Positives, Whole, require
+from iclab.numerics import Checked, Count, Counts, Multiple, Positive, Positives, Whole, require
 from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.problem import Regression
 from iclab.study import Axes, Figure, Key, Preset, Study, View
@@ -31,7 +31,7 @@ class Case(Checked):
     batches: Counts = (8, 16)  # B, contexts of a step, one number for each rate
     beyond: Positive = 0.05  # η of the runs beyond the critical rate
     beyond_batch: Count = 3  # B of the runs beyond the critical rate
-    steps: Annotated[int, Whole(least=RECORDS)] = 120  # steps of every run
+    steps: Annotated[int, Multiple(RECORDS, "the records")] = 120  # steps of every run
     runs: Annotated[int, Whole(least=2)] = 100  # runs of a seed
 
     def __post_init__(self) -> None:
@@ -40,7 +40,6 @@ class Case(Checked):
             len(self.rates) == len(self.batches),
             f"rates must be as many as batches, {len(self.batches)}; got {self.rates}.",
         )
-        require(self.steps % RECORDS == 0, f"steps must be a multiple of {RECORDS}, the records; got {self.steps}.")
 
     @property
     def every(self) -> int:
