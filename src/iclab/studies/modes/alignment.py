@@ -89,13 +89,11 @@ def theory(case: Case) -> dict[str, Alignment]:
     from iclab.theory import modes
 
     problem, everywhere = case.problem, np.ones((case.problem.dimension,) * 2)
-    length, law = problem.context_lengths[0], {"noise": problem.noise}
+    tasks = modes.DiagonalTasks(problem.eigenvalues, problem.context_lengths[0], noise=problem.noise)
     groups = {}
     for name, kept in (("flow", everywhere), ("diagonal", np.eye(problem.dimension))):
         curves = [
-            modes.matrix_flow(
-                np.array(problem.eigenvalues), length, start=(p * kept, q * kept), time=case.time, **law
-            )
+            modes.matrix_flow(tasks, start=(p * kept, q * kept), time=case.time)
             for p, q in case.matrices.swapaxes(0, 1)
         ]
         parts = (np.stack([getattr(curve, part) for curve in curves]) for part in ("strength", "misalignment"))

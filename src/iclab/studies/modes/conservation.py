@@ -103,12 +103,10 @@ def theory(case: Case) -> dict[str, Balance | ModeBalances]:
     noisy = sgd.small_noise_loss(case.problem, batch=case.batch, **settings)
     every = case.steps // RECORDS
     time = noisy.time[::every]
-    head = modes.head_flow(
-        np.array(case.problem.eigenvalues), case.problem.context_lengths[0], start=start, time=time
-    )
+    clean = Regression(case.problem.eigenvalues, case.problem.context_lengths[0])  # no noise changes the balance
+    head = modes.head_flow(clean, start=start, time=time)
     flow = modes.exact_flow(
-        np.array(case.eigenvalues),
-        case.context_length,
+        modes.DiagonalTasks(case.eigenvalues, case.context_length),
         start=(case.initial, case.initial),
         time=case.transformer_rate * (case.transformer_steps // RECORDS) * np.arange(RECORDS + 1),
     )

@@ -78,8 +78,8 @@ def exact_strengths(case: Case, lengths: Int[Array, "context_length"]) -> Streng
     """Exact fixed points for each noise and length."""
     from iclab.theory import modes
 
-    fixed = modes.exact_fixed_point
-    rows = [[fixed(case.eigenvalues, int(n), noise=noise) for n in lengths] for noise in case.noises]
+    laws = [[modes.DiagonalTasks(case.eigenvalues, int(n), noise=noise) for n in lengths] for noise in case.noises]
+    rows = [[modes.exact_fixed_point(tasks) for tasks in row] for row in laws]
     return Strengths(np.array(case.noises), lengths, np.array(rows))
 
 
@@ -87,7 +87,7 @@ def leading_strengths(case: Case, lengths: Int[Array, "context_length"]) -> Stre
     """Fixed points at leading order, the same for every noise."""
     from iclab.theory import modes
 
-    row = np.array([modes.limits(case.eigenvalues, int(n)) for n in lengths])
+    row = np.array([modes.limits(modes.DiagonalTasks(case.eigenvalues, int(n))) for n in lengths])
     return Strengths(np.array(case.noises), lengths, np.broadcast_to(row, (len(case.noises), *row.shape)))
 
 

@@ -93,11 +93,10 @@ def theory(case: Case) -> dict[str, Stages | End | LeadingOrderGap]:
     """Mode curves at leading order and exactly, their ends at the first length, and the gap as N grows."""
     from iclab.theory import modes
 
+    tasks = [modes.DiagonalTasks(case.eigenvalues, length) for length in case.context_lengths]
     laws = {"leading": modes.leading_order, "exact": modes.exact_flow}
     curves = {
-        name: np.stack(
-            [law(case.eigenvalues, n, start=case.start, time=case.time).strength for n in case.context_lengths]
-        )
+        name: np.stack([law(each, start=case.start, time=case.time).strength for each in tasks])
         for name, law in laws.items()
     }
     gaps = [largest_gap(case, length) for length in ORDERS]
@@ -135,12 +134,11 @@ def largest_gap(case: Case, length: int) -> float:
     """Largest |Δa|/a∞ between leading order and exact flow over modes and times up to 40 τ."""
     from iclab.theory import modes
 
-    time = np.linspace(0, 40, 201)
+    tasks, time = modes.DiagonalTasks(case.eigenvalues, length), np.linspace(0, 40, 201)
     leading, exact = (
-        law(case.eigenvalues, length, start=case.start, time=time).strength
-        for law in (modes.leading_order, modes.exact_flow)
+        law(tasks, start=case.start, time=time).strength for law in (modes.leading_order, modes.exact_flow)
     )
-    return float(np.max(np.abs(leading - exact) / modes.limits(case.eigenvalues, length)))
+    return float(np.max(np.abs(leading - exact) / modes.limits(tasks)))
 
 
 def figure(view: View, figure: Figure) -> None:

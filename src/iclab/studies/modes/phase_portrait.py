@@ -49,7 +49,7 @@ class Case:
         """a∞, the strength of a learned mode."""
         from iclab.theory import modes
 
-        return float(modes.limits(np.array([self.eigenvalue]), self.context_length)[0])
+        return float(modes.limits(modes.DiagonalTasks([self.eigenvalue], self.context_length))[0])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Contexts of diagonal tasks, checked: what every law of modes reads."""
+"""Diagonal tasks, the problem of every law of modes; checks of starts, weights and times mode by mode."""
 
 from dataclasses import dataclass
 
@@ -22,18 +22,46 @@ Array = np.ndarray
 PRECISION = 1e-10  # relative, of a step of the solver behind every flow of modes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, init=False)
 class DiagonalTasks:
-    """Inputs of covariance diag(s), tasks W = diag(Λ) in the same basis, labels W x + noise in each output.
+    """Contexts whose tasks are diagonal: x ~ N(0, diag(s)), labels W x + noise with W = diag(Λ) in the same basis.
 
-    `task_second_moments` m holds E Λ_α²: 1 for fresh standard normal tasks, the mean of the squares for a finite
-    pool. Different modes need not be independent: only m enters while p and q are diagonal.
+    Only m = E Λ_α² of the tasks enters while value and key-query are diagonal, so different modes need not be
+    independent. Modes stay in the order given: nothing is sorted, since starts are given mode by mode.
+
+    Raises ValueError, naming the field, for numbers that are negative, not finite, or none at all.
     """
 
-    eigenvalues: Float[Array, "mode"]
-    context_length: int
-    noise: float
-    task_second_moments: Float[Array, "mode"]
+    eigenvalues: Float[Array, "mode"]  # s, of the input covariance
+    context_length: int  # N, labeled examples before the query
+    noise: float  # variance of the label noise in each output
+    task_second_moments: Float[Array, "mode"]  # m: 1 for standard normal tasks, mean squares for a finite pool
+
+    def __init__(
+        self,
+        eigenvalues: ArrayLike,
+        context_length: int,
+        *,
+        noise: float = 0.0,
+        task_second_moments: ArrayLike | None = None,
+    ) -> None:
+        s = _variances("eigenvalues", eigenvalues)
+        require(bool(np.any(s > 0)), "eigenvalues must hold a positive one; got zeros only.")
+        m = np.ones(len(s)) if task_second_moments is None else _variances("task_second_moments", task_second_moments)
+        require(
+            len(m) == len(s),
+            f"task_second_moments must be one per eigenvalue; got {len(m)} for {len(s)} eigenvalues.",
+        )
+        variance = checked_number("noise", noise, at_least=0.0)
+        lengths = checked_lengths(context_length)
+        require(
+            len(lengths) == 1,
+            f"context_length must be one number here; got {lengths}. Mixed lengths are not supported.",
+        )
+        object.__setattr__(self, "eigenvalues", s)
+        object.__setattr__(self, "context_length", lengths[0])
+        object.__setattr__(self, "noise", variance)
+        object.__setattr__(self, "task_second_moments", m)
 
     @property
     def modes(self) -> int:
@@ -46,31 +74,16 @@ class DiagonalTasks:
         return self.task_second_moments * self.eigenvalues + self.noise
 
 
-def diagonal_tasks(
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "mode"] | None = None,
-) -> DiagonalTasks:
-    """The checked law of contexts, in the order given: nothing is sorted, since starts are given mode by mode.
+def require_diagonal_tasks(tasks: DiagonalTasks) -> None:
+    """Raise ValueError, saying what to write, unless the tasks are DiagonalTasks.
 
-    Raises ValueError, naming the field, for numbers that are negative, not finite, or none at all.
-
-    Source: mainali2025exact, section on the model; noise and pools as in docs/derivations/modes.
+    Source: no formula; conventions of docs/derivations/modes.
     """
-    s = _variances("eigenvalues", eigenvalues)
-    require(bool(np.any(s > 0)), "eigenvalues must hold a positive one; got zeros only.")
-    m = np.ones(len(s)) if task_second_moments is None else _variances("task_second_moments", task_second_moments)
     require(
-        len(m) == len(s), f"task_second_moments must be one per eigenvalue; got {len(m)} for {len(s)} eigenvalues."
+        isinstance(tasks, DiagonalTasks),
+        f"tasks must be a DiagonalTasks; got {type(tasks).__name__}. "
+        "Write DiagonalTasks(eigenvalues, context_length, noise=...).",
     )
-    variance = checked_number("noise", noise, at_least=0.0)
-    lengths = checked_lengths(context_length)
-    require(
-        len(lengths) == 1, f"context_length must be one number here; got {lengths}. Mixed lengths are not supported."
-    )
-    return DiagonalTasks(s, lengths[0], variance, m)
 
 
 def mode_start(start: tuple[ArrayLike, ArrayLike], modes: int) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:

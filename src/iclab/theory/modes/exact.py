@@ -15,9 +15,9 @@ from iclab.theory.modes.diagonal_tasks import (
     PRECISION,
     DiagonalTasks,
     checked_time,
-    diagonal_tasks,
     mode_start,
     mode_weights,
+    require_diagonal_tasks,
     start_floor,
 )
 
@@ -25,51 +25,31 @@ Array = np.ndarray
 
 
 def exact_loss(
-    value: Float[Array, "*batch mode"],
-    key_query: Float[Array, "*batch mode"],
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "mode"] | None = None,
+    tasks: DiagonalTasks, value: Float[Array, "*batch mode"], key_query: Float[Array, "*batch mode"]
 ) -> Float[Array, "*batch"]:
     """Mean squared error of diagonal weights p, q, summed over outputs; the query's labels carry the noise too.
 
     Source: derived in docs/derivations/modes; at equal p it is twice eq. 14 of mainali2025exact.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    p, q = _weights(model, value, key_query)
-    drive, drag = _weighted_squares(model, p, q)
-    return _separable_loss(model, p * q) + drive * drag / model.context_length
+    require_diagonal_tasks(tasks)
+    p, q = _weights(tasks, value, key_query)
+    drive, drag = _weighted_squares(tasks, p, q)
+    return _separable_loss(tasks, p * q) + drive * drag / tasks.context_length
 
 
 def exact_gradient(
-    value: Float[Array, "*batch mode"],
-    key_query: Float[Array, "*batch mode"],
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "mode"] | None = None,
+    tasks: DiagonalTasks, value: Float[Array, "*batch mode"], key_query: Float[Array, "*batch mode"]
 ) -> tuple[Float[Array, "*batch mode"], Float[Array, "*batch mode"]]:
     """(∂L/∂p, ∂L/∂q) of exact_loss(). The flow follows −½ of it.
 
     Source: derived in docs/derivations/modes.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    dp, dq = _descent(model, *_weights(model, value, key_query))
+    require_diagonal_tasks(tasks)
+    dp, dq = _descent(tasks, *_weights(tasks, value, key_query))
     return -2 * dp, -2 * dq
 
 
-def exact_flow(
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    start: tuple[ArrayLike, ArrayLike],
-    time: Float[Array, "time"],
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "mode"] | None = None,
-) -> ModeCurves:
+def exact_flow(tasks: DiagonalTasks, *, start: tuple[ArrayLike, ArrayLike], time: Float[Array, "time"]) -> ModeCurves:
     """Mode curves of the exact gradient flow −½∇L at finite N: the modes compete through a shared term.
 
     `start` is (p₀, q₀), scalars or one per mode. Only the sum Σ (p² − q²) is conserved, see balance_drift(). Modes
@@ -80,28 +60,21 @@ def exact_flow(
 
     Source: derived in docs/derivations/modes; the limit N → ∞ is mainali2025exact, eq. 12.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    p, q = mode_start(start, model.modes)
+    require_diagonal_tasks(tasks)
+    p, q = mode_start(start, tasks.modes)
     time = checked_time(time)
     path = integrate(
-        lambda weights: np.concatenate(_descent(model, *np.split(weights, 2))),
+        lambda weights: np.concatenate(_descent(tasks, *np.split(weights, 2))),
         np.concatenate([p, q]),
         time,
         tolerance=PRECISION,
         floor=start_floor(np.tile(np.maximum(np.abs(p), np.abs(q)), 2)),
     )
-    return _curves(model, time, *np.split(path, 2, axis=1))
+    return _curves(tasks, time, *np.split(path, 2, axis=1))
 
 
 def exact_descent(
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    start: tuple[ArrayLike, ArrayLike],
-    rate: float,
-    steps: int,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "mode"] | None = None,
+    tasks: DiagonalTasks, *, start: tuple[ArrayLike, ArrayLike], rate: float, steps: int
 ) -> ModeDescent:
     """Mode curves of gradient descent on the exact population loss, at steps 0 … steps; time = rate × step.
 
@@ -112,31 +85,25 @@ def exact_descent(
 
     Source: derived in docs/derivations/modes.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
+    require_diagonal_tasks(tasks)
     positive("rate", rate)
     steps = whole_number("steps", steps, least=0)
-    path = np.empty((steps + 1, 2, model.modes))
-    path[0] = mode_start(start, model.modes)
+    path = np.empty((steps + 1, 2, tasks.modes))
+    path[0] = mode_start(start, tasks.modes)
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(steps):
-            path[step + 1] = path[step] + rate * np.array(_descent(model, *path[step]))
+            path[step + 1] = path[step] + rate * np.array(_descent(tasks, *path[step]))
             if not np.all(np.isfinite(path[step + 1])):
                 path[step + 1 :] = np.copysign(np.inf, path[step])
                 break
-        curves = _curves(model, rate * np.arange(steps + 1), path[:, 0], path[:, 1])
+        curves = _curves(tasks, rate * np.arange(steps + 1), path[:, 0], path[:, 1])
     # of a run that swings around its minimum one turning point is too sharp
-    settled = bool(np.all(np.isfinite(path))) and rate * max(_sharpest(model, *last) for last in path[-2:]) < 2
+    settled = bool(np.all(np.isfinite(path))) and rate * max(_sharpest(tasks, *last) for last in path[-2:]) < 2
     loss = np.where(np.isfinite(curves.loss), curves.loss, np.inf)
     return ModeDescent(**{**vars(curves), "loss": loss}, stable=settled)
 
 
-def exact_fixed_point(
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "mode"] | None = None,
-) -> Float[Array, "mode"]:
+def exact_fixed_point(tasks: DiagonalTasks) -> Float[Array, "mode"]:
     """Strengths p q at the minimum of the exact loss; 0 for modes that are switched off.
 
     a = N/((N+1) s) (1 − √r T/(N m s)) with T = N Σ √r/(N + 1 + Σ r/(m s)), sums over the modes that are on. A mode is
@@ -145,9 +112,9 @@ def exact_fixed_point(
 
     Source: derived in docs/derivations/modes.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    length, s, r = model.context_length, model.eigenvalues, model.label_variances
-    signal = model.task_second_moments * s
+    require_diagonal_tasks(tasks)
+    length, s, r = tasks.context_length, tasks.eigenvalues, tasks.label_variances
+    signal = tasks.task_second_moments * s
     learnable = signal > 0
     worth = np.divide(signal, np.sqrt(r), out=np.zeros_like(s), where=learnable)
     order = np.argsort(-worth, kind="stable")[: np.count_nonzero(learnable)]
@@ -163,14 +130,7 @@ def exact_fixed_point(
     return strength
 
 
-def exact_product_loss(
-    strength: Float[Array, "*batch mode"],
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "mode"] | None = None,
-) -> Float[Array, "*batch"]:
+def exact_product_loss(tasks: DiagonalTasks, strength: Float[Array, "*batch mode"]) -> Float[Array, "*batch"]:
     """Least exact loss of modes of given strengths, over all ways to split them into p and q.
 
     The coupling (Σ r p²)(Σ s² q²)/N is least at q/p ∝ √r/s, where it is (Σ √r s |a|)²/N: convex in the strengths, so
@@ -178,38 +138,22 @@ def exact_product_loss(
 
     Source: derived in docs/derivations/modes.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    strength = mode_weights("strength", strength, model.modes)
-    shared = np.sum(np.sqrt(model.label_variances) * model.eigenvalues * np.abs(strength), axis=-1)
-    return _separable_loss(model, strength) + shared**2 / model.context_length
+    require_diagonal_tasks(tasks)
+    strength = mode_weights("strength", strength, tasks.modes)
+    shared = np.sum(np.sqrt(tasks.label_variances) * tasks.eigenvalues * np.abs(strength), axis=-1)
+    return _separable_loss(tasks, strength) + shared**2 / tasks.context_length
 
 
-def exact_least_loss(
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "mode"] | None = None,
-) -> float:
+def exact_least_loss(tasks: DiagonalTasks) -> float:
     """Exact mean squared error that training ends at.
 
     Source: derived in docs/derivations/modes.
     """
-    strength = exact_fixed_point(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    least = exact_product_loss(
-        strength, eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments
-    )
-    return float(least)
+    return float(exact_product_loss(tasks, exact_fixed_point(tasks)))
 
 
 def balance_drift(
-    value: Float[Array, "*batch mode"],
-    key_query: Float[Array, "*batch mode"],
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "mode"] | None = None,
+    tasks: DiagonalTasks, value: Float[Array, "*batch mode"], key_query: Float[Array, "*batch mode"]
 ) -> Float[Array, "*batch mode"]:
     """d(p² − q²)/dt of each mode under the exact flow, (2/N)(s² q² Σ r p² − r p² Σ s² q²): sums to zero.
 
@@ -217,41 +161,41 @@ def balance_drift(
 
     Source: derived in docs/derivations/modes; contrast mainali2025exact, eq. A.12, for single modes.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    p, q = _weights(model, value, key_query)
-    drive, drag = _weighted_squares(model, p, q)
-    weighted = (model.eigenvalues * q) ** 2 * drive[..., None] - model.label_variances * p**2 * drag[..., None]
-    return 2 / model.context_length * weighted
+    require_diagonal_tasks(tasks)
+    p, q = _weights(tasks, value, key_query)
+    drive, drag = _weighted_squares(tasks, p, q)
+    weighted = (tasks.eigenvalues * q) ** 2 * drive[..., None] - tasks.label_variances * p**2 * drag[..., None]
+    return 2 / tasks.context_length * weighted
 
 
-def _weights(model: DiagonalTasks, value: Array, key_query: Array) -> tuple[Array, Array]:
-    return mode_weights("value", value, model.modes), mode_weights("key_query", key_query, model.modes)
+def _weights(tasks: DiagonalTasks, value: Array, key_query: Array) -> tuple[Array, Array]:
+    return mode_weights("value", value, tasks.modes), mode_weights("key_query", key_query, tasks.modes)
 
 
-def _weighted_squares(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
-    return np.sum(model.label_variances * p**2, axis=-1), np.sum((model.eigenvalues * q) ** 2, axis=-1)
+def _weighted_squares(tasks: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
+    return np.sum(tasks.label_variances * p**2, axis=-1), np.sum((tasks.eigenvalues * q) ** 2, axis=-1)
 
 
-def _separable_loss(model: DiagonalTasks, a: Array) -> Array:
-    s, gain = model.eigenvalues, 1 + 1 / model.context_length
-    own = model.task_second_moments * (s - 2 * a * s**2 + gain * a**2 * s**3)
-    return np.sum(own, axis=-1) + model.modes * model.noise
+def _separable_loss(tasks: DiagonalTasks, a: Array) -> Array:
+    s, gain = tasks.eigenvalues, 1 + 1 / tasks.context_length
+    own = tasks.task_second_moments * (s - 2 * a * s**2 + gain * a**2 * s**3)
+    return np.sum(own, axis=-1) + tasks.modes * tasks.noise
 
 
-def _descent(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
-    s, m, r, length = model.eigenvalues, model.task_second_moments, model.label_variances, model.context_length
-    drive, drag = _weighted_squares(model, p, q)
+def _descent(tasks: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
+    s, m, r, length = tasks.eigenvalues, tasks.task_second_moments, tasks.label_variances, tasks.context_length
+    drive, drag = _weighted_squares(tasks, p, q)
     push = m * s**2 * (1 - (1 + 1 / length) * p * q * s)
     return q * push - r * p * drag[..., None] / length, p * push - q * s**2 * drive[..., None] / length
 
 
-def _sharpest(model: DiagonalTasks, p: Array, q: Array) -> float:
+def _sharpest(tasks: DiagonalTasks, p: Array, q: Array) -> float:
     """Largest curvature of half the loss, from imaginary steps: exact for a polynomial gradient."""
-    tilted = np.concatenate([p, q]) + 1e-30j * np.eye(2 * model.modes)
-    descent = np.concatenate(_descent(model, *np.split(tilted, 2, axis=1)), axis=1)
+    tilted = np.concatenate([p, q]) + 1e-30j * np.eye(2 * tasks.modes)
+    descent = np.concatenate(_descent(tasks, *np.split(tilted, 2, axis=1)), axis=1)
     return float(np.linalg.eigvalsh(-np.imag(descent) / 1e-30)[-1])
 
 
-def _curves(model: DiagonalTasks, time: Array, p: Array, q: Array) -> ModeCurves:
-    drive, drag = _weighted_squares(model, p, q)
-    return ModeCurves.of(time, p, q, _separable_loss(model, p * q) + drive * drag / model.context_length)
+def _curves(tasks: DiagonalTasks, time: Array, p: Array, q: Array) -> ModeCurves:
+    drive, drag = _weighted_squares(tasks, p, q)
+    return ModeCurves.of(time, p, q, _separable_loss(tasks, p * q) + drive * drag / tasks.context_length)

@@ -8,81 +8,76 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import numbers, pair, require
+from iclab.numerics import instance, numbers, pair, require
 from iclab.outcomes import SingleHeadCurves
+from iclab.problem import Regression
 from iclab.theory.integration import integrate
-from iclab.theory.modes.diagonal_tasks import (
-    PRECISION,
-    checked_time,
-    diagonal_tasks,
-    mode_start,
-    mode_weights,
-    start_floor,
-)
+from iclab.theory.modes.diagonal_tasks import PRECISION, checked_time, mode_start, mode_weights, start_floor
 
 Array = np.ndarray
 
 
-def head_limits(
-    eigenvalues: Float[Array, "mode"], context_length: int, *, noise: float = 0.0
-) -> Float[Array, "mode"]:
+def head_limits(problem: Regression) -> Float[Array, "mode"]:
     """Strengths u U at which one head settles: 1/((1 + 1/N) s + (tr Λ + noise)/N).
+
+    Raises ValueError for tasks that are not standard and for several context lengths.
 
     Source: zhang2025training, eq. 11, as in its merged model; noise derived in docs/derivations/population.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise)
-    s, length = model.eigenvalues, model.context_length
-    return length / ((length + 1) * s + np.sum(s) + model.noise)
+    s, length = _law(problem)
+    return length / ((length + 1) * s + np.sum(s) + problem.noise)
 
 
 def head_loss(
-    value: Float[Array, "*batch"],
-    key_query: Float[Array, "*batch mode"],
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
+    problem: Regression, value: Float[Array, "*batch"], key_query: Float[Array, "*batch mode"]
 ) -> Float[Array, "*batch"]:
     """Mean squared error of one head, the query's label noise included: one output, so the noise counts once.
 
+    Raises ValueError as head_limits(), and for weights that do not fit.
+
     Source: zhang2025training, eq. 12; noise derived in docs/derivations/population.
     """
-    s = diagonal_tasks(eigenvalues, context_length, noise=noise).eigenvalues
+    s, _ = _law(problem)
     strength = numbers("value", value)[..., None] * mode_weights("key_query", key_query, len(s))
-    kept = strength / head_limits(s, context_length, noise=noise)
-    return np.sum(s * (1 + s * strength * (kept - 2)), axis=-1) + noise
+    kept = strength / head_limits(problem)
+    return np.sum(s * (1 + s * strength * (kept - 2)), axis=-1) + problem.noise
 
 
-def head_flow(
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    start: tuple[float, ArrayLike],
-    time: Float[Array, "time"],
-    noise: float = 0.0,
-) -> SingleHeadCurves:
+def head_flow(problem: Regression, *, start: tuple[float, ArrayLike], time: Float[Array, "time"]) -> SingleHeadCurves:
     """Curves of one head under the flow −½∇L: dU = u s² (1 − u U/a∞), du = Σ s² U (1 − u U/a∞).
 
     `start` is (u₀, U₀), U₀ a scalar or one number per mode. u² − |U|² is conserved.
 
-    Raises ValueError for starts or times that do not fit, ArithmeticError where the solver stops early.
+    Raises ValueError as head_limits(), and for starts or times that do not fit; ArithmeticError where the solver
+    stops early.
 
     Source: zhang2025training, section 3 (merged key and query, one head); noise in docs/derivations/modes.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise)
+    s, _ = _law(problem)
     first, matrix = pair("start", start)
     require(np.ndim(first) == 0, f"start must hold one value u0; got shape {np.shape(first)}.")
-    _, matrix = mode_start((first, matrix), model.modes)
-    time, ends = checked_time(time), head_limits(eigenvalues, context_length, noise=noise)
+    _, matrix = mode_start((first, matrix), len(s))
+    time, ends = checked_time(time), head_limits(problem)
 
     def velocity(weights: Array) -> Array:
         value, matrix = weights[0], weights[1:]
-        push = model.eigenvalues**2 * (1 - value * matrix / ends)
+        push = s**2 * (1 - value * matrix / ends)
         return np.concatenate([[matrix @ push], value * push])
 
     joined = np.concatenate([[float(first)], matrix])
     floor = start_floor(np.full(joined.size, np.max(np.abs(joined))))
     path = integrate(velocity, joined, time, tolerance=PRECISION, floor=floor)
     value, key_query = path[:, 0], path[:, 1:]
-    loss = head_loss(value, key_query, eigenvalues, context_length, noise=noise)
+    loss = head_loss(problem, value, key_query)
     return SingleHeadCurves(time, value, key_query, value[:, None] * key_query, loss)
+
+
+def _law(problem: Regression) -> tuple[Float[Array, "mode"], int]:
+    """Eigenvalues s and context length N of a problem with one length and standard tasks."""
+    instance("problem", problem, Regression)
+    require(
+        len(problem.context_lengths) == 1 and set(problem.task_spectrum) == {1.0},
+        f"problem must have one context length and standard tasks here; got lengths {problem.context_lengths} and "
+        f"task_eigenvalues {problem.task_eigenvalues}. For others integrate theory.dynamics.merged_flow.",
+    )
+    return np.array(problem.eigenvalues), problem.context_lengths[0]

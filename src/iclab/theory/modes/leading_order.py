@@ -14,7 +14,14 @@ from scipy.special import exprel
 
 from iclab.numerics import checked, checked_number, numbers, require
 from iclab.outcomes import ModeCurves
-from iclab.theory.modes.diagonal_tasks import checked_mode, checked_time, diagonal_tasks, mode_start, mode_weights
+from iclab.theory.modes.diagonal_tasks import (
+    DiagonalTasks,
+    checked_mode,
+    checked_time,
+    mode_start,
+    mode_weights,
+    require_diagonal_tasks,
+)
 
 __all__ = [
     "balanced_law", "decayed_limits", "leading_order", "leading_order_loss", "limits", "mode_law", "paper_time",
@@ -39,21 +46,23 @@ def time_constants(eigenvalues: Float[Array, "mode"]) -> Float[Array, "mode"]:
 
     Source: mainali2025exact, eq. 10, with paper_time as the unit.
     """
-    eigenvalues = diagonal_tasks(eigenvalues, 1).eigenvalues
+    s = DiagonalTasks(eigenvalues, context_length=1).eigenvalues
     with np.errstate(divide="ignore"):
-        return 1 / eigenvalues**2
+        return 1 / s**2
 
 
-def limits(eigenvalues: Float[Array, "mode"], context_length: int) -> Float[Array, "mode"]:
+def limits(tasks: DiagonalTasks) -> Float[Array, "mode"]:
     """Leading order: strengths a∞ = N/((N+1) s + tr Λ) at which the modes settle.
 
     The exact ones are exact_fixed_point(); the two agree for equal eigenvalues.
 
+    Raises ValueError for noise and for pools of tasks, which the leading order leaves out.
+
     Source: mainali2025exact, eqs. 9 and 11.
     """
-    model = diagonal_tasks(eigenvalues, context_length)
-    length = model.context_length
-    return length / ((length + 1) * model.eigenvalues + np.sum(model.eigenvalues))
+    _require_standard(tasks)
+    s, length = tasks.eigenvalues, tasks.context_length
+    return length / ((length + 1) * s + np.sum(s))
 
 
 def mode_law(
@@ -143,51 +152,60 @@ def time_to_fraction(
 
 
 def leading_order(
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
-    *,
-    start: tuple[ArrayLike, ArrayLike],
-    time: Float[Array, "time"],
+    tasks: DiagonalTasks, *, start: tuple[ArrayLike, ArrayLike], time: Float[Array, "time"]
 ) -> ModeCurves:
     """The paper's mode curves: each mode follows mode_law() on its own. Leading order in 1/N.
 
     `start` is (p₀, q₀), scalars or one per mode. Off by O(1/N), compounding in time, unless all eigenvalues are
     equal and all modes start alike; exact_flow() has no such error. The loss is the paper's, twice its eq. 14.
 
+    Raises ValueError as limits(), and for starts or times that do not fit.
+
     Source: mainali2025exact, eqs. 9 to 14.
     """
-    model = diagonal_tasks(eigenvalues, context_length)
-    p, q = mode_start(start, model.modes)
+    _require_standard(tasks)
+    p, q = mode_start(start, tasks.modes)
     time = checked_time(time)
-    ends = limits(eigenvalues, context_length)
-    value, key_query = mode_law((p, q), ends, time_constants(eigenvalues), time[:, None])
-    return ModeCurves.of(time, value, key_query, leading_order_loss(value * key_query, eigenvalues, context_length))
+    value, key_query = mode_law((p, q), limits(tasks), time_constants(tasks.eigenvalues), time[:, None])
+    return ModeCurves.of(time, value, key_query, leading_order_loss(tasks, value * key_query))
 
 
-def leading_order_loss(
-    strength: Float[Array, "*batch mode"], eigenvalues: Float[Array, "mode"], context_length: int
-) -> Float[Array, "*batch"]:
+def leading_order_loss(tasks: DiagonalTasks, strength: Float[Array, "*batch mode"]) -> Float[Array, "*batch"]:
     """The paper's mean squared error Σ s (s a²/a∞ − 2 s a + 1) of modes of strength a.
 
     Exact if p is the same in all modes, else off by O(1/N): see exact_loss().
 
+    Raises ValueError as limits().
+
     Source: mainali2025exact, eq. 14, which has ½.
     """
-    s = diagonal_tasks(eigenvalues, context_length).eigenvalues
-    strength = mode_weights("strength", strength, len(s))
-    return np.sum(s * (s * strength**2 / limits(s, context_length) - 2 * s * strength + 1), axis=-1)
+    _require_standard(tasks)
+    s, a = tasks.eigenvalues, mode_weights("strength", strength, tasks.modes)
+    return np.sum(s * (s * a**2 / limits(tasks) - 2 * s * a + 1), axis=-1)
 
 
-def decayed_limits(eigenvalues: Float[Array, "mode"], context_length: int, *, decay: float) -> Float[Array, "mode"]:
+def decayed_limits(tasks: DiagonalTasks, *, decay: float) -> Float[Array, "mode"]:
     """Leading order: balanced strengths max(0, 1 − decay/s²) a∞ under L2 decay; small modes die.
 
     The decay is per unit of time, as in balanced_law().
 
+    Raises ValueError as limits(), and for a negative decay.
+
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
+    ends = limits(tasks)
     decay = checked_number("decay", decay, at_least=0.0)
-    ends = limits(eigenvalues, context_length)
-    return np.maximum(0.0, 1 - decay * time_constants(eigenvalues)) * ends if decay else ends
+    return np.maximum(0.0, 1 - decay * time_constants(tasks.eigenvalues)) * ends if decay else ends
+
+
+def _require_standard(tasks: DiagonalTasks) -> None:
+    """Raise ValueError unless tasks are standard normal and labels free of noise, as leading order in 1/N assumes."""
+    require_diagonal_tasks(tasks)
+    require(
+        tasks.noise == 0 and bool(np.all(tasks.task_second_moments == 1)),
+        f"tasks must be standard normal and free of noise at leading order; got noise {tasks.noise:g} and "
+        f"task_second_moments {tasks.task_second_moments.tolist()}. Use exact_flow() or exact_fixed_point().",
+    )
 
 
 def _phase(time: ArrayLike, tau: Array) -> Array:
