@@ -236,11 +236,11 @@ def test_diagonal_matrices_follow_the_exact_modes() -> None:
 
 def test_one_head_reaches_its_limit_and_speeds_up_late_modes() -> None:
     problem = Regression((2.0, 1.0, 0.5), 8, 0.25)
-    assert_allclose(1 / modes.head_limits(problem), [2.71875, 1.59375, 1.03125], rtol=1e-14)
-    curves = modes.head_flow(problem, start=(0.3, 0.2), time=np.array([0.0, 4.0, 200.0]))
+    assert_allclose(1 / modes.single_head_limits(problem), [2.71875, 1.59375, 1.03125], rtol=1e-14)
+    curves = modes.single_head_flow(problem, start=(0.3, 0.2), time=np.array([0.0, 4.0, 200.0]))
     expected = [0.9900165455026572, 0.37271768896484, 0.6487009126427454, 0.6711195203825274]
     assert_allclose([curves.value[1], *curves.key_query[1]], expected, atol=1e-7)
-    assert_allclose(curves.strength[-1], modes.head_limits(problem), rtol=1e-8)
+    assert_allclose(curves.strength[-1], modes.single_head_limits(problem), rtol=1e-8)
     balance = curves.value**2 - np.sum(curves.key_query**2, axis=1)
     assert_allclose(balance, balance[0], atol=1e-9)
 
@@ -249,15 +249,15 @@ def test_head_loss_is_the_population_loss_of_its_gamma() -> None:
     problem = Regression((2.0, 1.0, 0.5), 8, 0.25)
     u, matrix = 0.7, np.array([0.3, -0.2, 0.9])
     expected = population.loss(population.moments(problem), u * np.diag(matrix))
-    assert_allclose(modes.head_loss(problem, u, matrix), expected, rtol=1e-14)
+    assert_allclose(modes.single_head_loss(problem, u, matrix), expected, rtol=1e-14)
 
 
 def test_a_head_on_equal_eigenvalues_is_logistic_at_rate_two_root_d() -> None:
     # u = √D U: da/dt = 2 √D s² a (1 − a/a∞)
     s, size, time = 0.7, 4, np.linspace(0, 8, 5)
     problem = Regression((s,) * size, 5)
-    curves = modes.head_flow(problem, start=(0.1 * size**0.5, 0.1), time=time)
-    limit = modes.head_limits(problem)[0]
+    curves = modes.single_head_flow(problem, start=(0.1 * size**0.5, 0.1), time=time)
+    limit = modes.single_head_limits(problem)[0]
     expected = modes.balanced_law(0.01 * size**0.5, limit, 1 / (size**0.5 * s**2), time)
     assert_allclose(curves.strength[:, 0], expected, rtol=1e-8)
 
@@ -298,12 +298,12 @@ def test_modes_without_inputs_or_start_stay() -> None:
         (lambda: modes.exact_loss(EIGHT, [1.0], [1.0] * 4), ValueError, "value must end in one number per mode, 4"),
         (lambda: modes.matrix_loss(EIGHT, np.eye(3), np.eye(3)), ValueError, "must both end in shape"),
         (
-            lambda: modes.head_flow(Regression(FOUR, 8), start=([1.0, 1.0], 1.0), time=[1.0]),
+            lambda: modes.single_head_flow(Regression(FOUR, 8), start=([1.0, 1.0], 1.0), time=[1.0]),
             ValueError,
             "one value u0",
         ),
         (
-            lambda: modes.head_limits(Regression(FOUR, (4, 8))),
+            lambda: modes.single_head_limits(Regression(FOUR, (4, 8))),
             ValueError,
             "problem must have one context length and standard tasks here",
         ),

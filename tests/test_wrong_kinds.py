@@ -32,7 +32,7 @@ CALLS = [  # a call that answers, one of its arguments, what it must not be
     (lambda eigenvalues: modes.DiagonalTasks(eigenvalues, 8), FOUR, NO_NUMBERS),
     (lambda context_length: modes.DiagonalTasks(FOUR, context_length), 8, [*NOT_ONE, 1.5, True]),
     (lambda start: modes.exact_flow(TASKS, start=start, time=[1.0]), (0.1, 0.1), [*NO_NUMBERS, (1, 2, 3), 1.0]),
-    (lambda start: modes.head_flow(PROBLEM, start=start, time=[1.0]), (0.1, 0.1), [*NO_NUMBERS, ([1.0], 1.0)]),
+    (lambda start: modes.single_head_flow(PROBLEM, start=start, time=[1.0]), (0.1, 0.1), [*NO_NUMBERS, ([1.0], 1.0)]),
     (lambda noise: modes.DiagonalTasks(FOUR, 8, noise=noise), 0.1, NOT_ONE),
     (lambda strength: modes.exact_product_loss(TASKS, strength), [0.1] * 4, [*NO_NUMBERS, [1.0], 1.0]),
     (lambda decay: modes.decayed_limits(TASKS, decay=decay), 0.1, NOT_ONE),

@@ -38,13 +38,13 @@ class Moments:
 
 @dataclass(frozen=True)
 class Modes:
-    """The directions in which Γ is learned, most worth first.
+    """Directions in which Γ is learned, largest contribution to the loss first.
 
-    `gamma[d]` is the rank-one Γ that holds mode d alone at its best, worth[d] the loss it removes. Learned
-    modes add: Γ and losses of any set are sums over the set.
+    `gamma[d]` is the rank-one Γ that holds mode d alone at its best, contribution[d] the loss it removes.
+    Learned modes add: Γ and losses of any set are sums over the set.
     """
 
-    worth: Float[Array, "mode"]
+    contribution: Float[Array, "mode"]
     left: Float[Array, "D mode"]
     right: Float[Array, "D mode"]
 
@@ -134,10 +134,10 @@ def gradient(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array
 
 
 def modes(moments: Moments) -> Modes:
-    """Singular modes of C^-1/2 B Λ^-1/2, most worth first: the loss of a set of modes is null − Σ worth.
+    """Singular modes of C^-1/2 B Λ^-1/2, largest contribution first.
 
-    Worth is the squared singular value. Directions in which inputs never point have worth 0 and come last.
-    Cost: three dense decompositions of D × D matrices.
+    A contribution is a squared singular value; a set of modes has the loss null − Σ contribution. Directions in which
+    inputs never point have none and come last. Cost: three dense decompositions of D × D matrices.
 
     Source: zhang2025training, eqs. 18 and 19; general covariances derived in docs/derivations/population.
     """
@@ -148,7 +148,7 @@ def modes(moments: Moments) -> Modes:
     count = len(singular)
     pad = ((0, 0), (0, moments.dimension - count))
     return Modes(
-        worth=np.pad(singular**2, pad[1:]),
+        contribution=np.pad(singular**2, pad[1:]),
         left=np.pad(root @ left[:, :count] * singular, pad),
         right=np.pad(white @ right[:count].T, pad),
     )
@@ -173,7 +173,7 @@ def best_loss(moments: Moments, *, rank: int | None = None) -> float:
     Source: zhang2025training, eq. 19; limited rank derived in docs/derivations/population.
     """
     instance("moments", moments, Moments)
-    return float(moments.null_loss - np.sum(modes(moments).worth[: _rank(moments, rank)]))
+    return float(moments.null_loss - np.sum(modes(moments).contribution[: _rank(moments, rank)]))
 
 
 def _rank(moments: Moments, rank: int | None) -> int:

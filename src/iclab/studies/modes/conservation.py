@@ -104,17 +104,17 @@ def theory(case: Case) -> dict[str, Balance | ModeBalances]:
     every = case.steps // RECORDS
     time = noisy.time[::every]
     clean = Regression(case.problem.eigenvalues, case.problem.context_lengths[0])  # no noise changes the balance
-    head = modes.head_flow(clean, start=start, time=time)
+    head = modes.single_head_flow(clean, start=start, time=time)
     flow = modes.exact_flow(
         modes.DiagonalTasks(case.eigenvalues, case.context_length),
         start=(case.initial, case.initial),
         time=case.transformer_rate * (case.transformer_steps // RECORDS) * np.arange(RECORDS + 1),
     )
-    modes = flow.value**2 - flow.key_query**2
+    balances = flow.value**2 - flow.key_query**2
     return {
         "flow": Balance(time, head.value**2 - np.sum(head.key_query**2, axis=-1)),
         "noisy": Balance(time, noisy.balance[::every]),
-        "modes": ModeBalances(flow.time, modes, modes.sum(axis=-1)),
+        "modes": ModeBalances(flow.time, balances, balances.sum(axis=-1)),
     }
 
 

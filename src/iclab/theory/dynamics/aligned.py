@@ -29,7 +29,7 @@ def aligned_values(
     Source: zhang2025training, eq. 21; implicit solution derived in docs/derivations/dynamics.
     """
     instance("problem", problem, Regression)
-    g, h = _aligned_rates(problem)
+    g, h = _signal_and_curvature(problem)
     first = numbers("initial", initial)
     require(
         first.shape == g.shape,
@@ -51,17 +51,17 @@ def aligned_loss(
     Source: zhang2025training, eqs. 19 and 21; derived in docs/derivations/dynamics.
     """
     instance("problem", problem, Regression)
-    g, h = _aligned_rates(problem)
+    g, h = _signal_and_curvature(problem)
     cube = aligned_values(problem, initial, time) ** 3
     return moments(problem).null_loss - np.sum((2 * g - h * cube) * cube, axis=-1)
 
 
 def half_drop_shift(moments: Moments) -> Float[Array, "mode"]:
-    """Time from the blow-up of a head to half of its drop, negative, for each mode, most worth first.
+    """Time from the blow-up of a head to half of its drop, negative, for each mode, largest contribution first.
 
-    A small head whose force stays as at its plateau blows up in finite time, see blow_up_times; the drop that
-    becomes of it is half done −1.2534 (h/g)^(1/3)/g before. Limit of small starts. Units: τ; −inf for a mode that is
-    worth nothing.
+    A small head whose signal stays as at its plateau blows up in finite time, see blow_up_times; the drop that
+    becomes of it is half done −1.2534 (h/g)^(1/3)/g before. Limit of small starts. Units: τ; −inf for a mode of no
+    contribution.
 
     Raises ValueError for covariances that do not commute.
 
@@ -70,11 +70,11 @@ def half_drop_shift(moments: Moments) -> Float[Array, "mode"]:
     instance("moments", moments, Moments)
     modes = commuting_modes(moments)
     half = np.cbrt(1 - np.sqrt(0.5))  # v/v* where (v/v*)³ = 1 − √½ and half of the loss is gone
-    pace = modes.force * np.cbrt(modes.best)
+    pace = modes.signal * np.cbrt(modes.best)
     return np.divide(_rising_clock(half), pace, out=np.full_like(pace, -np.inf), where=pace > 0)
 
 
-def _aligned_rates(problem: Regression) -> tuple[Array, Array]:
+def _signal_and_curvature(problem: Regression) -> tuple[Array, Array]:
     law = moments(problem)
     return np.diag(law.cross), np.diag(law.second) * np.diag(law.input_covariance)
 

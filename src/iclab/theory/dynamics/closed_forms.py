@@ -98,17 +98,17 @@ def reduced_merged_flow(moments: Moments, amplitude: float, time: Float[Array, "
     """
     instance("moments", moments, Moments)
     modes = commuting_modes(moments)
-    g, h, first = modes.force, modes.drag, _amplitude(amplitude)
+    g, h, first = modes.signal, modes.curvature, _amplitude(amplitude)
     require(first.ndim == 0, f"amplitude must be one number; got shape {first.shape}. Flow one at a time.")
     require(bool(np.any(g)), "moments must hold a signal; got B = 0, where no mode grows.")
 
-    def slope(state: Array) -> Array:
+    def velocity(state: Array) -> Array:
         r, b = state[0], state[1:]
         f = g - h * r * b
         return np.concatenate([[b @ f], r * f])
 
     start = first * np.concatenate([[1.0], g / np.linalg.norm(g)])
-    states = integrate(slope, start, time, floor=float(first))
+    states = integrate(velocity, start, time, floor=float(first))
     maps = (modes.directions * states[:, None, 1:]) @ modes.directions.T
     weights = MergedAttention(states[:, :1], maps[:, None])
     return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)

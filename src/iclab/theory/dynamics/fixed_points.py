@@ -13,24 +13,25 @@ Array = np.ndarray
 
 
 def plateaus(moments: Moments) -> Float[Array, "plateau"]:
-    """Losses of the fixed points that hold the most worthy modes, from none to all.
+    """Losses of the fixed points that hold the modes of largest contribution, from none to all.
 
-    Each mode is worth the squared singular value of C^-1/2 B Λ^-1/2. Where growth and worth order the modes alike
-    these are the plateaus of gradient flow from a small start. The entry m is also the least loss at rank m.
-    Units: squared label.
+    A mode's contribution is the squared singular value of C^-1/2 B Λ^-1/2. Where signal and contribution order the
+    modes alike these are the plateaus of gradient flow from a small start. The entry m is also the least loss at rank
+    m. Units: squared label.
 
     Source: zhang2025training, eq. 19; general covariances derived in docs/derivations/dynamics.
     """
     instance("moments", moments, Moments)
-    return moments.null_loss - np.concatenate([[0.0], np.cumsum(modes(moments).worth)])
+    return moments.null_loss - np.concatenate([[0.0], np.cumsum(modes(moments).contribution)])
 
 
 def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]:
     """Γ of the fixed point that holds the modes `learned`, each at its best.
 
-    Separate attention rests at every set of modes, merged attention at none and at all. Modes count from 0, most
-    worth first; for identity task covariance that is the largest eigenvalue first. Modes of equal worth and growth
-    may be mixed by any rotation, so for white problems the fixed points form a continuum; this is one of them.
+    Separate attention rests at every set of modes, merged attention at none and at all. Modes count from 0, largest
+    contribution first; for identity task covariance that is the largest eigenvalue first. Modes of equal contribution
+    and signal may be mixed by any rotation, so for white problems the fixed points form a continuum; this is one of
+    them.
 
     Raises ValueError for modes that are no whole numbers in 0..D-1 or come twice.
 
@@ -43,7 +44,7 @@ def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]
 def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[int, ...]]:
     """The sets of modes that separate attention can hold, smallest first: at most heads × rank modes.
 
-    Modes that are worth nothing are left out. With heads × rank >= D all 2^D sets come; with fewer the flow of a
+    Modes of no contribution are left out. With heads × rank >= D all 2^D sets come; with fewer the flow of a
     small start ends at the heads × rank modes it learned first, and the others stay unlearned.
 
     Raises ValueError for heads or a rank below 1.
@@ -52,9 +53,9 @@ def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[
     """
     instance("moments", moments, Moments)
     capacity = whole_number("heads", heads) * whole_number("rank", rank)
-    valuable = np.flatnonzero(modes(moments).worth).tolist()
-    sizes = range(min(len(valuable), capacity) + 1)
-    return itertools.chain.from_iterable(itertools.combinations(valuable, size) for size in sizes)
+    learnable = np.flatnonzero(modes(moments).contribution).tolist()
+    sizes = range(min(len(learnable), capacity) + 1)
+    return itertools.chain.from_iterable(itertools.combinations(learnable, size) for size in sizes)
 
 
 def plateau_prediction(
@@ -105,7 +106,8 @@ def checked_modes(moments: Moments, learned: Sequence[int]) -> tuple[int, ...]:
     chosen = tuple(whole_number("learned", mode, least=0) for mode in learned)
     require(
         all(mode < moments.dimension for mode in chosen),
-        f"learned must hold modes 0..{moments.dimension - 1}, counted from 0, most worth first; got {learned!r}.",
+        f"learned must hold modes 0..{moments.dimension - 1}, counted from 0, largest contribution first; "
+        f"got {learned!r}.",
     )
     require(len(set(chosen)) == len(chosen), f"learned must name each mode once; got {learned!r}.")
     return chosen

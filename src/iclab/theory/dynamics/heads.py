@@ -51,10 +51,10 @@ def head_flow(
 ) -> Trajectory:
     """Gradient flow of a single head whose key-query pair r lies along mode r with key and query of one length.
 
-    D + 1 scalars: dv = Σ c² (g − h v c²), dc = v c (g − h v c²), c of length `strengths`, most worth first; a mode
-    with strength 0 is not held and stays so. Exact on this manifold, which small starts approach. From v small the
-    first pair escapes algebraically and the others then grow like exp(v g t), so that plateaus of rank R are
-    conspicuous at multiples of R modes. The weights returned are one head of rank D, pair r along mode r.
+    D + 1 scalars: dv = Σ c² (g − h v c²), dc = v c (g − h v c²), c of length `strengths`, largest contribution first;
+    a mode with strength 0 is not held and stays so. Exact on this manifold, which small starts approach. From v small
+    the first pair escapes algebraically and the others then grow like exp(v g t), so that plateaus of rank R are
+    visible at multiples of R modes. The weights returned are one head of rank D, pair r along mode r.
 
     Raises ValueError for covariances that do not commute, for a start that never moves, and for a grid that does
     not increase.
@@ -63,7 +63,7 @@ def head_flow(
     """
     instance("moments", moments, Moments)
     modes = commuting_modes(moments)
-    g, h = modes.force, modes.drag
+    g, h = modes.signal, modes.curvature
     start = np.concatenate([[checked_number("value", value)], numbers("strengths", strengths)])
     require(
         start.shape == (moments.dimension + 1,),
@@ -73,13 +73,13 @@ def head_flow(
         bool(np.any(start[1:])), "strengths must not all be 0; the flow never leaves such a start. Give one mode."
     )
 
-    def slope(state: Array) -> Array:
+    def velocity(state: Array) -> Array:
         v, c = state[0], state[1:]
-        pull = c * (g - h * v * c**2)
-        return np.concatenate([[c @ pull], v * pull])
+        residual = c * (g - h * v * c**2)
+        return np.concatenate([[c @ residual], v * residual])
 
     largest = np.max(np.abs(start), keepdims=True)  # v may pass zero, a strength never does
-    states = integrate(slope, start, time, floor=np.concatenate([largest, np.abs(start[1:])]))
+    states = integrate(velocity, start, time, floor=np.concatenate([largest, np.abs(start[1:])]))
     pairs = states[:, None, 1:, None] * modes.directions.T
     weights = SeparateAttention(states[:, :1], pairs, pairs)
     return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)

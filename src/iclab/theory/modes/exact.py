@@ -33,8 +33,8 @@ def exact_loss(
     """
     require_diagonal_tasks(tasks)
     p, q = _weights(tasks, value, key_query)
-    drive, drag = _weighted_squares(tasks, p, q)
-    return _separable_loss(tasks, p * q) + drive * drag / tasks.context_length
+    p_sum, q_sum = _weighted_squares(tasks, p, q)
+    return _separable_loss(tasks, p * q) + p_sum * q_sum / tasks.context_length
 
 
 def exact_gradient(
@@ -116,17 +116,17 @@ def exact_fixed_point(tasks: DiagonalTasks) -> Float[Array, "mode"]:
     length, s, r = tasks.context_length, tasks.eigenvalues, tasks.label_variances
     signal = tasks.task_second_moments * s
     learnable = signal > 0
-    worth = np.divide(signal, np.sqrt(r), out=np.zeros_like(s), where=learnable)
-    order = np.argsort(-worth, kind="stable")[: np.count_nonzero(learnable)]
+    ratio = np.divide(signal, np.sqrt(r), out=np.zeros_like(s), where=learnable)
+    order = np.argsort(-ratio, kind="stable")[: np.count_nonzero(learnable)]
     thresholds = length * np.cumsum(np.sqrt(r[order])) / (length + 1 + np.cumsum(r[order] / signal[order]))
-    on = np.count_nonzero(length * worth[order] > thresholds)
+    on = np.count_nonzero(length * ratio[order] > thresholds)
     strength = np.zeros_like(s)
     if on:
         kept = order[:on]
-        root, price = np.sqrt(r[kept]), np.sqrt(r[kept]) / signal[kept]
+        root, inverse = np.sqrt(r[kept]), np.sqrt(r[kept]) / signal[kept]
         # 1 − √r T/(N m s) over one denominator: where noise is all, the two parts would cancel
-        share = (length + 1 + (price - price[:, None]) @ root) / (length + 1 + root @ price)
-        strength[kept] = length / ((length + 1) * s[kept]) * share
+        fraction = (length + 1 + (inverse - inverse[:, None]) @ root) / (length + 1 + root @ inverse)
+        strength[kept] = length / ((length + 1) * s[kept]) * fraction
     return strength
 
 
@@ -163,8 +163,8 @@ def balance_drift(
     """
     require_diagonal_tasks(tasks)
     p, q = _weights(tasks, value, key_query)
-    drive, drag = _weighted_squares(tasks, p, q)
-    weighted = (tasks.eigenvalues * q) ** 2 * drive[..., None] - tasks.label_variances * p**2 * drag[..., None]
+    p_sum, q_sum = _weighted_squares(tasks, p, q)
+    weighted = (tasks.eigenvalues * q) ** 2 * p_sum[..., None] - tasks.label_variances * p**2 * q_sum[..., None]
     return 2 / tasks.context_length * weighted
 
 
@@ -173,6 +173,7 @@ def _weights(tasks: DiagonalTasks, value: Array, key_query: Array) -> tuple[Arra
 
 
 def _weighted_squares(tasks: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
+    """Σ r p² and Σ s² q², the two factors through which the modes compete."""
     return np.sum(tasks.label_variances * p**2, axis=-1), np.sum((tasks.eigenvalues * q) ** 2, axis=-1)
 
 
@@ -184,9 +185,9 @@ def _separable_loss(tasks: DiagonalTasks, a: Array) -> Array:
 
 def _descent(tasks: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
     s, m, r, length = tasks.eigenvalues, tasks.task_second_moments, tasks.label_variances, tasks.context_length
-    drive, drag = _weighted_squares(tasks, p, q)
-    push = m * s**2 * (1 - (1 + 1 / length) * p * q * s)
-    return q * push - r * p * drag[..., None] / length, p * push - q * s**2 * drive[..., None] / length
+    p_sum, q_sum = _weighted_squares(tasks, p, q)
+    residual = m * s**2 * (1 - (1 + 1 / length) * p * q * s)
+    return q * residual - r * p * q_sum[..., None] / length, p * residual - q * s**2 * p_sum[..., None] / length
 
 
 def _sharpest(tasks: DiagonalTasks, p: Array, q: Array) -> float:
@@ -197,5 +198,5 @@ def _sharpest(tasks: DiagonalTasks, p: Array, q: Array) -> float:
 
 
 def _curves(tasks: DiagonalTasks, time: Array, p: Array, q: Array) -> ModeCurves:
-    drive, drag = _weighted_squares(tasks, p, q)
-    return ModeCurves.of(time, p, q, _separable_loss(tasks, p * q) + drive * drag / tasks.context_length)
+    p_sum, q_sum = _weighted_squares(tasks, p, q)
+    return ModeCurves.of(time, p, q, _separable_loss(tasks, p * q) + p_sum * q_sum / tasks.context_length)

@@ -92,12 +92,12 @@ def mode_law(
     ahead = np.abs(p) >= np.abs(q)
     large, small = np.where(ahead, p, q), np.where(ahead, q, p)
     both = 2 * limit * (1 + 2 * limit / (root + balance))  # 2 a∞ + S − |p² − q²|
-    pull = both * left**2 * (total + difference * (lower / upper)) / 2
+    gain = both * left**2 * (total + difference * (lower / upper)) / 2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         growth, saddle = grown / shrunk, total == 0
         larger = np.copysign((np.where(saddle, 0.0, total * growth) + difference / growth) / 2, large)
         # the smaller weight is half a difference of these two, which would cancel: here it is a sum if p q >= 0
-        lesser = (np.copysign(pull, large) + 2 * root * faded**2 * small) / (grown * shrunk)
+        lesser = (np.copysign(gain, large) + 2 * root * faded**2 * small) / (grown * shrunk)
         lesser = np.where(saddle, -larger, lesser)
     return np.where(ahead, larger, lesser), np.where(ahead, lesser, larger)
 

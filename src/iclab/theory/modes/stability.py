@@ -19,8 +19,8 @@ def descent_step(start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, step: Arr
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
     p, q, limit, _ = checked_mode(start, limit, 1.0)
-    push = numbers("step", step) * (1 - p * q / limit)
-    return p + push * q, q + push * p
+    change = numbers("step", step) * (1 - p * q / limit)
+    return p + change * q, q + change * p
 
 
 def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:

@@ -138,7 +138,7 @@ def critical_noise(pretrained: Validated[Moments], tested: Validated[TestContext
     )
     clean, slope = _by_rank(pretrained, tested)
     helps, costs = -np.diff(clean), np.diff(slope)
-    return np.divide(helps, costs, out=np.zeros(len(helps)), where=modes(pretrained).worth > 0)
+    return np.divide(helps, costs, out=np.zeros(len(helps)), where=modes(pretrained).contribution > 0)
 
 
 def crossover(

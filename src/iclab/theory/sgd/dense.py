@@ -56,13 +56,13 @@ def dense_step(
     """
     population = law.population
     drift = gradient(population, mean) / 2
-    once = _dragged(law, second) - np.multiply.outer(population.cross, mean)
-    twice = _dragged(law, once.transpose(2, 3, 0, 1)) - np.multiply.outer(population.cross, drift)
+    once = _curved(law, second) - np.multiply.outer(population.cross, mean)
+    twice = _curved(law, once.transpose(2, 3, 0, 1)) - np.multiply.outer(population.cross, drift)
     noisy = (1 - per_batch) * twice + per_batch * gradient_second(law, mean, second)
     return mean - rate * drift, second - rate * (once + once.transpose(2, 3, 0, 1)) + rate**2 * noisy
 
 
-def _dragged(law: ContextMoments, second: Float[Array, "D D D D"]) -> Float[Array, "D D D D"]:
+def _curved(law: ContextMoments, second: Float[Array, "D D D D"]) -> Float[Array, "D D D D"]:
     """C Γ Λ on the first pair of indices."""
     population = law.population
     return np.einsum("im,mnkl,nj->ijkl", population.second, second, population.input_covariance, optimize=True)

@@ -21,15 +21,15 @@ Array = np.ndarray
 class DiagonalLaw:
     """What one step needs to know of the contexts; modes without inputs are left out.
 
-    With h the summary and w the task: drive β_i = E h_i w_i s_i, drag_ij = s_j E h_i², and the fourth moments
+    With h the summary and w the task: signal β_i = E h_i w_i s_i, curvature_ij = s_j E h_i², and the fourth moments
     tasks_ij = E h_i² w_j², mixed_ij = E h_i² h_j w_j, summaries_ij = E h_i² h_j².
     """
 
     eigenvalues: Float[Array, "D"]
     noise: float
     null_loss: float
-    drive: Float[Array, "D"]
-    drag: Float[Array, "D D"]
+    signal: Float[Array, "D"]
+    curvature: Float[Array, "D D"]
     tasks: Float[Array, "D D"]
     mixed: Float[Array, "D D"]
     summaries: Float[Array, "D D"]
@@ -48,7 +48,7 @@ def diagonal_law(problem: Regression) -> DiagonalLaw:
     t4 = t**2 + 2 * np.sum((s * c) ** 2)
     b = c * (t + 2 * s * c)
     pairings = 1 + 2 * np.eye(len(s))  # of four factors: three where the indices agree, else one
-    signal, power = np.outer(s**2 * c, s * c) * pairings, np.outer(s**2 * c, s**2 * c) * pairings
+    shared, power = np.outer(s**2 * c, s * c) * pairings, np.outer(s**2 * c, s**2 * c) * pairings
     label = np.outer(s**2 * b, s) * pairings
     label = label + label.T
     summary = (n.second - n.per) * s**2 * c + n.per * t * s
@@ -56,10 +56,10 @@ def diagonal_law(problem: Regression) -> DiagonalLaw:
         eigenvalues=s,
         noise=problem.noise,
         null_loss=float(t),
-        drive=s**2 * c,
-        drag=np.outer(summary, s),
+        signal=s**2 * c,
+        curvature=np.outer(summary, s),
         tasks=(n.second - n.per) * np.outer(s**2 * c, c) * pairings + n.per * np.outer(s, b),
-        mixed=(n.third - 3 * n.second_per) * signal + n.second_per * np.outer(s, s * b) * pairings,
+        mixed=(n.third - 3 * n.second_per) * shared + n.second_per * np.outer(s, s * b) * pairings,
         summaries=n.fourth * power
         + n.third_per * (label - 6 * power)
         + n.second_per_square * (t4 * np.outer(s, s) * pairings - label + 3 * power),
@@ -71,7 +71,7 @@ def loss_of(law: DiagonalLaw, mean: Float[Array, "D D"], squares: Float[Array, "
 
     Source: derived in docs/derivations/sgd.
     """
-    return float(law.null_loss - 2 * law.drive @ np.diag(mean) + np.sum(law.drag * squares))
+    return float(law.null_loss - 2 * law.signal @ np.diag(mean) + np.sum(law.curvature * squares))
 
 
 def mean_gradient(law: DiagonalLaw, mean: Float[Array, "D D"]) -> Float[Array, "D D"]:
@@ -79,7 +79,7 @@ def mean_gradient(law: DiagonalLaw, mean: Float[Array, "D D"]) -> Float[Array, "
 
     Source: zhang2025training, eq. 14, for diagonal covariances.
     """
-    return law.drag * mean - np.diag(law.drive)
+    return law.curvature * mean - np.diag(law.signal)
 
 
 def noise_map(law: DiagonalLaw, squares: Float[Array, "D D"]) -> Float[Array, "D D"]:
@@ -97,11 +97,11 @@ def stepped_squares(
 
     Source: derived in docs/derivations/sgd.
     """
-    theta, beta, own = np.diag(mean), law.drive, np.diag(law.drag)
+    theta, beta, own = np.diag(mean), law.signal, np.diag(law.curvature)
     unexplained = law.tasks - 2 * theta * law.mixed
-    noise = noise_map(law, squares) + _gradient_squares(law, unexplained) + law.noise * law.drag
-    linear = law.drag * squares - np.diag(theta * beta)
-    square = law.drag**2 * squares + np.diag(beta**2 - 2 * own * theta * beta)
+    noise = noise_map(law, squares) + _gradient_squares(law, unexplained) + law.noise * law.curvature
+    linear = law.curvature * squares - np.diag(theta * beta)
+    square = law.curvature**2 * squares + np.diag(beta**2 - 2 * own * theta * beta)
     return squares - 2 * rate * linear + rate**2 * ((1 - per_batch) * square + per_batch * noise)
 
 

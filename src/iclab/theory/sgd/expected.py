@@ -73,11 +73,11 @@ def critical_rate(problem: Regression, *, batch: float) -> float:
     if law.null_loss == 0:
         return math.inf
     if per_batch == 0:
-        return 2 / float(np.max(law.drag))
-    squares, least, most = np.ones_like(law.drag), 0.0, math.inf
+        return 2 / float(np.max(law.curvature))
+    squares, least, most = np.ones_like(law.curvature), 0.0, math.inf
     for _ in range(100_000):
-        driven = (1 - per_batch) * law.drag**2 * squares + per_batch * noise_map(law, squares)
-        image = driven / (2 * law.drag)
+        driven = (1 - per_batch) * law.curvature**2 * squares + per_batch * noise_map(law, squares)
+        image = driven / (2 * law.curvature)
         growth = image / squares
         least, most = float(np.min(growth)), float(np.max(growth))
         if most - least <= 1e-12 * most:

@@ -137,12 +137,12 @@ def gradient_second(
     Source: derived in docs/derivations/sgd.
     """
     inputs = law.population.input_covariance
-    pulled = np.einsum("ikcb,ca->ikab", law.mixed, mean)
+    explained = np.einsum("ikcb,ca->ikab", law.mixed, mean)
     moved = np.einsum("ikcd,cadb->ikab", law.summaries, second, optimize=True)
-    unexplained = law.tasks - 2 * _swapped(pulled) + moved  # E h_i h_k v_a v_b with v = w − Γᵀh
+    unexplained = law.tasks - 2 * _swapped(explained) + moved  # E h_i h_k v_a v_b with v = w − Γᵀh
     power = np.einsum("ikab,ab->ik", unexplained, inputs) + law.noise * law.population.second
-    turned = inputs @ unexplained @ inputs
-    return np.einsum("ik,jl->ijkl", power, inputs) + 2 * turned.transpose(0, 2, 1, 3)
+    weighted = inputs @ unexplained @ inputs
+    return np.einsum("ik,jl->ijkl", power, inputs) + 2 * weighted.transpose(0, 2, 1, 3)
 
 
 def checked_batch(rate: float, batch: float) -> float:

@@ -43,9 +43,9 @@ def small_noise_loss(
     curvature = _curvature(law, weights)
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(steps + 1):
-            slope, curvature = _slope(law, weights), _curvature(law, weights)
+            half_gradient, curvature = _half_gradient(law, weights), _curvature(law, weights)
             deterministic = float(loss(law.population, _gamma(weights)))
-            noise = 2 * slope @ shift + np.sum(curvature * covariance)
+            noise = 2 * half_gradient @ shift + np.sum(curvature * covariance)
             balance = sign @ (weights**2 + 2 * weights * shift + np.diag(covariance))
             spread = np.sqrt(np.trace(covariance)) / max(float(np.linalg.norm(weights)), np.finfo(float).tiny)
             row = np.array([deterministic + noise, deterministic, balance, spread])
@@ -53,9 +53,9 @@ def small_noise_loss(
                 break
             rows[step] = row
             kept = np.eye(len(weights)) - rate * curvature
-            shift = kept @ shift - rate / 2 * _bent(law, weights, covariance)
+            shift = kept @ shift - rate / 2 * _third_derivative(law, weights, covariance)
             covariance = kept @ covariance @ kept + rate**2 * per_batch * _gradient_covariance(law, weights)
-            weights = weights - rate * slope
+            weights = weights - rate * half_gradient
     finite = bool(np.all(np.isfinite(rows)))
     stable = finite and rate * float(np.linalg.eigvalsh(curvature)[-1]) < 2
     return SmallNoiseLoss(rate * np.arange(steps + 1), *rows.T, stable=stable)
@@ -90,7 +90,7 @@ def expected_balance_step(
     per_batch = checked_batch(rate, batch)
     law, weights = _law(problem), _weights(problem.dimension, (value, key_query))
     covariance = per_batch * _gradient_covariance(law, weights)
-    change = _slope(law, weights) ** 2 + np.diag(covariance)
+    change = _half_gradient(law, weights) ** 2 + np.diag(covariance)
     return float(rate**2 * (change[0] - np.sum(change[1:])))
 
 
@@ -119,30 +119,32 @@ def _gamma(weights: Float[Array, "n"]) -> Float[Array, "D D"]:
     return weights[0] * weights[1:].reshape(size, size)
 
 
-def _slope(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n"]:
+def _half_gradient(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n"]:
     """Gradient of half the population loss in (u, U)."""
     flow = gradient(law.population, _gamma(weights)).ravel() / 2
     return np.concatenate([[flow @ weights[1:]], weights[0] * flow])
 
 
-def _drag(law: ContextMoments) -> Float[Array, "n n"]:
+def _gamma_hessian(law: ContextMoments) -> Float[Array, "n n"]:
     """M, the Hessian of half the population loss in vec Γ."""
     return np.kron(law.population.second, law.population.input_covariance)
 
 
 def _curvature(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n n"]:
     """Hessian of half the population loss in (u, U)."""
-    value, matrix, drag = weights[0], weights[1:], _drag(law)
-    edge = 2 * value * drag @ matrix - law.population.cross.ravel()
-    return np.block([[np.array([[matrix @ drag @ matrix]]), edge[None, :]], [edge[:, None], value**2 * drag]])
+    value, matrix, hessian = weights[0], weights[1:], _gamma_hessian(law)
+    edge = 2 * value * hessian @ matrix - law.population.cross.ravel()
+    return np.block([[np.array([[matrix @ hessian @ matrix]]), edge[None, :]], [edge[:, None], value**2 * hessian]])
 
 
-def _bent(law: ContextMoments, weights: Float[Array, "n"], covariance: Float[Array, "n n"]) -> Float[Array, "n"]:
+def _third_derivative(
+    law: ContextMoments, weights: Float[Array, "n"], covariance: Float[Array, "n n"]
+) -> Float[Array, "n"]:
     """Third derivative of half the population loss, contracted with the covariance."""
-    value, matrix, drag = weights[0], weights[1:], _drag(law)
+    value, matrix, hessian = weights[0], weights[1:], _gamma_hessian(law)
     across = covariance[0, 1:]
-    first = 4 * across @ drag @ matrix + 2 * value * np.sum(drag * covariance[1:, 1:])
-    return np.concatenate([[first], 2 * drag @ matrix * covariance[0, 0] + 4 * value * drag @ across])
+    first = 4 * across @ hessian @ matrix + 2 * value * np.sum(hessian * covariance[1:, 1:])
+    return np.concatenate([[first], 2 * hessian @ matrix * covariance[0, 0] + 4 * value * hessian @ across])
 
 
 def _gradient_covariance(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n n"]:
@@ -151,5 +153,5 @@ def _gradient_covariance(law: ContextMoments, weights: Float[Array, "n"]) -> Flo
     drift = gradient(law.population, gamma).ravel() / 2
     second = gradient_second(law, gamma, np.multiply.outer(gamma, gamma))
     noise = second.reshape(len(drift), -1) - np.outer(drift, drift)
-    slope = np.vstack([weights[1:], weights[0] * np.eye(len(drift))])
-    return slope @ noise @ slope.T
+    jacobian = np.vstack([weights[1:], weights[0] * np.eye(len(drift))])
+    return jacobian @ noise @ jacobian.T

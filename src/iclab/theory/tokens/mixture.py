@@ -21,7 +21,7 @@ from iclab.theory.tokens.moments import MixtureMoments, fixed_task, fresh_tasks,
 Array = np.ndarray
 
 
-def moments(
+def mixture_moments(
     problem: Regression,
     in_context_fraction: float,
     in_weight_task: Sequence[float] | Float[Array, "D"],
@@ -54,7 +54,7 @@ def in_context_test(problem: Regression) -> MixtureMoments:
     Source: zhang2025training, in-context and in-weight data; derived in docs/derivations/mixture.
     """
     instance("problem", problem, Regression)
-    return moments(problem, 1.0, np.zeros(problem.dimension))
+    return mixture_moments(problem, 1.0, np.zeros(problem.dimension))
 
 
 def in_weight_test(problem: Regression, in_weight_task: Sequence[float] | Float[Array, "D"]) -> MixtureMoments:
@@ -67,7 +67,7 @@ def in_weight_test(problem: Regression, in_weight_task: Sequence[float] | Float[
     Source: zhang2025training, in-context and in-weight data; derived in docs/derivations/mixture.
     """
     instance("problem", problem, Regression)
-    return moments(problem, 0.0, in_weight_task, random_labels=True)
+    return mixture_moments(problem, 0.0, in_weight_task, random_labels=True)
 
 
 def interaction(weights: Layer) -> Float[Array, "*batch D+1 D+1 D"]:
@@ -200,9 +200,9 @@ def _state(moments: MixtureMoments, start: MergedAttention) -> Float[Array, "hea
 def _velocity(moments: MixtureMoments, state: Float[Array, "head entry"]) -> Float[Array, "head entry"]:
     rows = moments.dimension + 1
     value, key_query = state[:, :rows], state[:, rows:]
-    force = moments.cross.ravel() - _matrix(moments) @ (value.T @ key_query).ravel()
-    force = force.reshape(rows, -1)
-    return np.concatenate([key_query @ force.T, value @ force], axis=1)
+    residual = moments.cross.ravel() - _matrix(moments) @ (value.T @ key_query).ravel()
+    residual = residual.reshape(rows, -1)
+    return np.concatenate([key_query @ residual.T, value @ residual], axis=1)
 
 
 def _trajectory(

@@ -17,7 +17,7 @@ from iclab.theory.modes.diagonal_tasks import PRECISION, checked_time, mode_star
 Array = np.ndarray
 
 
-def head_limits(problem: Regression) -> Float[Array, "mode"]:
+def single_head_limits(problem: Regression) -> Float[Array, "mode"]:
     """Strengths u U at which one head settles: 1/((1 + 1/N) s + (tr Λ + noise)/N).
 
     Raises ValueError for tasks that are not standard and for several context lengths.
@@ -28,28 +28,30 @@ def head_limits(problem: Regression) -> Float[Array, "mode"]:
     return length / ((length + 1) * s + np.sum(s) + problem.noise)
 
 
-def head_loss(
+def single_head_loss(
     problem: Regression, value: Float[Array, "*batch"], key_query: Float[Array, "*batch mode"]
 ) -> Float[Array, "*batch"]:
     """Mean squared error of one head, the query's label noise included: one output, so the noise counts once.
 
-    Raises ValueError as head_limits(), and for weights that do not fit.
+    Raises ValueError as single_head_limits(), and for weights that do not fit.
 
     Source: zhang2025training, eq. 12; noise derived in docs/derivations/population.
     """
     s, _ = _law(problem)
     strength = numbers("value", value)[..., None] * mode_weights("key_query", key_query, len(s))
-    kept = strength / head_limits(problem)
+    kept = strength / single_head_limits(problem)
     return np.sum(s * (1 + s * strength * (kept - 2)), axis=-1) + problem.noise
 
 
-def head_flow(problem: Regression, *, start: tuple[float, ArrayLike], time: Float[Array, "time"]) -> SingleHeadCurves:
+def single_head_flow(
+    problem: Regression, *, start: tuple[float, ArrayLike], time: Float[Array, "time"]
+) -> SingleHeadCurves:
     """Curves of one head under the flow −½∇L: dU = u s² (1 − u U/a∞), du = Σ s² U (1 − u U/a∞).
 
     `start` is (u₀, U₀), U₀ a scalar or one number per mode. u² − |U|² is conserved.
 
-    Raises ValueError as head_limits(), and for starts or times that do not fit; ArithmeticError where the solver
-    stops early.
+    Raises ValueError as single_head_limits(), and for starts or times that do not fit; ArithmeticError where the
+    solver stops early.
 
     Source: zhang2025training, section 3 (merged key and query, one head); noise in docs/derivations/modes.
     """
@@ -57,18 +59,18 @@ def head_flow(problem: Regression, *, start: tuple[float, ArrayLike], time: Floa
     first, matrix = pair("start", start)
     require(np.ndim(first) == 0, f"start must hold one value u0; got shape {np.shape(first)}.")
     _, matrix = mode_start((first, matrix), len(s))
-    time, ends = checked_time(time), head_limits(problem)
+    time, ends = checked_time(time), single_head_limits(problem)
 
     def velocity(weights: Array) -> Array:
         value, matrix = weights[0], weights[1:]
-        push = s**2 * (1 - value * matrix / ends)
-        return np.concatenate([[matrix @ push], value * push])
+        residual = s**2 * (1 - value * matrix / ends)
+        return np.concatenate([[matrix @ residual], value * residual])
 
     joined = np.concatenate([[float(first)], matrix])
     floor = start_floor(np.full(joined.size, np.max(np.abs(joined))))
     path = integrate(velocity, joined, time, tolerance=PRECISION, floor=floor)
     value, key_query = path[:, 0], path[:, 1:]
-    loss = head_loss(problem, value, key_query)
+    loss = single_head_loss(problem, value, key_query)
     return SingleHeadCurves(time, value, key_query, value[:, None] * key_query, loss)
 
 
