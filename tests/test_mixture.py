@@ -309,7 +309,7 @@ def test_steps_that_do_not_increase_are_refused(steps: list) -> None:
 
 def test_a_rate_that_is_too_large_is_said() -> None:
     start = MergedAttention(np.ones((2, 3)), np.ones((2, 3, 2)))
-    with pytest.raises(ArithmeticError, match=r"diverged within 100 steps of rate 50.0"):
+    with pytest.raises(ArithmeticError, match=r"diverged within 100 steps at learning rate 50.0"):
         mixture.descend(LAW, start, [100], rate=50.0)
     with pytest.raises(ValueError, match="rate must be finite and > 0; got 0"):
         mixture.descend(LAW, start, [100], rate=0)

@@ -15,6 +15,11 @@ from jaxtyping import Float
 
 from iclab.numerics import numbers, require
 
+__all__ = [
+    "Layer", "MergedAttention", "SeparateAttention", "aligned_separate", "random_merged", "random_separate",
+    "restricted_parts",
+]  # fmt: skip
+
 Array = np.ndarray
 
 
@@ -49,12 +54,12 @@ class MergedAttention:
 
     @property
     def restricted(self) -> bool:
-        """Whether the layer acts through the summary alone."""
+        """True where the layer acts through the summary alone."""
         return np.shape(self.key_query)[-2] == np.shape(self.key_query)[-1]
 
     @property
     def heads(self) -> int:
-        """H."""
+        """H, the number of heads."""
         return np.shape(self.key_query)[-3]
 
     @property
@@ -62,9 +67,9 @@ class MergedAttention:
         """D, the number of entries of an input."""
         return np.shape(self.key_query)[-1]
 
-    def __getitem__(self, place: int) -> "MergedAttention":
-        """The layer at a place of the first leading axis, as at one time of a trajectory."""
-        return MergedAttention(np.asarray(self.value)[place], np.asarray(self.key_query)[place])
+    def __getitem__(self, index: int) -> "MergedAttention":
+        """The layer at one index of the first leading axis, as at one time of a trajectory."""
+        return MergedAttention(np.asarray(self.value)[index], np.asarray(self.key_query)[index])
 
     def gamma(self) -> Float[Array, "*batch D D"]:
         """Γ = Σ v U. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
@@ -106,12 +111,12 @@ class SeparateAttention:
 
     @property
     def restricted(self) -> bool:
-        """Whether the layer acts through the summary alone."""
+        """True where the layer acts through the summary alone."""
         return np.shape(self.key) == np.shape(self.query)
 
     @property
     def heads(self) -> int:
-        """H."""
+        """H, the number of heads."""
         return np.shape(self.query)[-3]
 
     @property
@@ -124,9 +129,9 @@ class SeparateAttention:
         """D, the number of entries of an input."""
         return np.shape(self.query)[-1]
 
-    def __getitem__(self, place: int) -> "SeparateAttention":
-        """The layer at a place of the first leading axis, as at one time of a trajectory."""
-        return SeparateAttention(*(np.asarray(part)[place] for part in (self.value, self.key, self.query)))
+    def __getitem__(self, index: int) -> "SeparateAttention":
+        """The layer at one index of the first leading axis, as at one time of a trajectory."""
+        return SeparateAttention(*(np.asarray(part)[index] for part in (self.value, self.key, self.query)))
 
     def gamma(self) -> Float[Array, "*batch D D"]:
         """Γ = Σ v Kᵀ Q. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
@@ -144,12 +149,12 @@ class SeparateAttention:
 
 
 def _with_input_entries(value: Array, dimension: int) -> Array:
-    """(H,) -> (H, D+1): a value row reads D input entries, then the label."""
+    """(H,) → (H, D+1): a value row acts on D input entries, then on the label."""
     return np.concatenate([np.zeros((*np.shape(value), dimension)), np.asarray(value)[..., None]], axis=-1)
 
 
 def _with_label_entry(weights: Array, *, axis: int) -> Array:
-    """D entries -> D+1 along an axis: the last one reads the label."""
+    """D → D+1 entries along an axis: the last one acts on the label."""
     pad = [(0, 0)] * np.ndim(weights)
     pad[axis] = (0, 1)
     return np.pad(weights, pad)
@@ -172,7 +177,7 @@ def random_merged(dimension: int, heads: int, *, scale: float, rng: np.random.Ge
 def random_separate(
     dimension: int, heads: int, rank: int = 1, *, scale: float, rng: np.random.Generator
 ) -> SeparateAttention:
-    """A restricted separate layer whose heads all start equally strong.
+    """A restricted separate layer whose heads have equal scales.
 
     Values have standard deviation `scale`, key and query entries `scale`/√(R(D+1)), so that value, keys and
     queries of a head have norms of the same size.
@@ -195,7 +200,7 @@ Layer = MergedAttention | SeparateAttention
 
 
 def restricted_parts(start: Layer, kind: type[Layer], dimension: int) -> tuple[Array, ...]:
-    """Arrays of one restricted layer, value first. Raises ValueError for any other start, saying what came."""
+    """Arrays of one restricted layer, value first. Raises ValueError for any other start."""
     require(isinstance(start, kind), f"start must be a {kind.__name__}; got {type(start).__name__}.")
     require(
         start.restricted,

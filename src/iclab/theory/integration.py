@@ -8,10 +8,12 @@ from scipy.integrate import DOP853, Radau
 
 from iclab.numerics import increasing_grid, require
 
+__all__ = ["integrate"]
+
 Array = np.ndarray
-PATIENCE = 1000, 20  # explicit steps, and more for each entry: an implicit step costs as many slopes as entries
+PATIENCE = 1000, 20  # explicit steps, and more per entry: an implicit step costs one evaluation of velocity per entry
 LONGEST = 300_000  # steps in all; minutes of work
-GLANCE = 50  # steps between two looks whether the flow has come to rest
+GLANCE = 50  # steps between two tests for rest
 
 
 def integrate(
@@ -30,8 +32,9 @@ def integrate(
     at rest to within `tolerance` of every entry is kept for all later times, however long. Units of time: those of
     `velocity`.
 
-    Raises ValueError for a grid that is no increasing list of times >= 0, for an unusable tolerance, and for a
-    start where the velocity is not finite; ArithmeticError when the flow escapes to infinity or takes too many steps.
+    Raises ValueError for a grid that is no increasing list of times >= 0, for a tolerance outside [1e-13, 0.01], and
+    for a start where the velocity is not finite; ArithmeticError when the flow escapes to infinity or takes too many
+    steps.
 
     Source: hairer1993solving, section II.5 (Dormand-Prince of order 8); hairer1996stiff, section IV.8 (Radau IIA).
     """

@@ -1,7 +1,7 @@
 """The population loss of linear attention, an exact quadratic in Γ, and its minima.
 
 With summary h and query (x_q, y_q) the loss is L(Γ) = null − 2⟨Γ, B⟩ + ⟨Γ, C Γ Λ⟩, where B = E[h y_q x_qᵀ] and
-C = E[h hᵀ]. `Moments` holds the four ingredients; everything else in this file reads them.
+C = E[h hᵀ]. `Moments` holds the four ingredients; everything else in this file is a function of them.
 """
 
 from collections.abc import Sequence
@@ -13,16 +13,21 @@ from jaxtyping import Float
 from iclab.numerics import checked_covariance, checked_number, instance, numbers, one_of, require, whole_number
 from iclab.problem import Regression, checked_lengths
 
+__all__ = [
+    "NORMALIZATIONS", "Modes", "Moments", "best_gamma", "best_loss", "gradient", "loss", "modes", "moments",
+    "moments_from",
+]  # fmt: skip
+
 Array = np.ndarray
 NORMALIZATIONS = ("length", "tokens", "none")
 
 
 @dataclass(frozen=True)
 class Moments:
-    """The moments through which a law of contexts enters the loss.
+    """Moments through which a law of contexts enters the loss.
 
     cross B = E[h y_q x_qᵀ] and second C = E[h hᵀ] with the summary h in the rows, input_covariance Λ of the
-    query, null_loss = E[y_q²], the loss of predicting nothing.
+    query, null_loss = E[y_q²], the loss of the prediction 0.
     """
 
     cross: Float[Array, "D D"]
@@ -49,7 +54,7 @@ class Modes:
     right: Float[Array, "D mode"]
 
     def gamma(self, learned: Sequence[int] | slice) -> Float[Array, "D D"]:
-        """Γ that holds the modes `learned`, each at its best."""
+        """Γ that holds the modes `learned`, each at its best strength."""
         chosen = list(learned) if not isinstance(learned, slice) else learned
         return self.left[:, chosen] @ self.right[:, chosen].T
 
@@ -78,7 +83,7 @@ def moments_from(
 ) -> Moments:
     """Moments for any input and task covariance, label noise and set of context lengths, mixed evenly.
 
-    `normalization` says what the summary Σ y x is divided by: the "length" n of its context, its "tokens" n + 1,
+    `normalization` names the divisor of the summary Σ y x: the "length" n of its context, its "tokens" n + 1,
     or "none". With ρ = n/divisor, B = ⟨ρ⟩ ΛΩΛ and C = ⟨ρ²⟩ ΛΩΛ + ⟨ρ²/n⟩ (ΛΩΛ + (tr ΩΛ + noise) Λ). The query's
     label carries the noise too. Commuting covariances are not needed, singular ones are allowed.
 
@@ -113,7 +118,7 @@ def moments_from(
 def loss(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch"]:
     """Mean squared error of the prediction hᵀ Γ x_q, noise of the query's label included.
 
-    With the moments of another law of contexts it is the loss of the same Γ under that shift.
+    With the moments of other contexts it is the loss of the same Γ under that shift.
 
     Source: zhang2025training, eq. 12 and section 3; derived in docs/derivations/population.
     """

@@ -13,6 +13,8 @@ from iclab.problem import Regression
 from iclab.theory.dynamics.commuting import commuting_modes
 from iclab.theory.population import Moments, moments
 
+__all__ = ["aligned_loss", "aligned_values", "half_drop_shift"]
+
 Array = np.ndarray
 
 
@@ -59,8 +61,8 @@ def aligned_loss(
 def half_drop_shift(moments: Moments) -> Float[Array, "mode"]:
     """Time from the blow-up of a head to half of its drop, negative, for each mode, largest contribution first.
 
-    A small head whose signal stays as at its plateau blows up in finite time, see blow_up_times; the drop that
-    becomes of it is half done −1.2534 (h/g)^(1/3)/g before. Limit of small starts. Units: τ; −inf for a mode of no
+    A small head whose signal stays as at its plateau blows up in finite time, see blow_up_times; half of
+    its drop is done 1.2534 (h/g)^(1/3)/g before that. Limit of small starts. Units: τ; −inf for a mode of no
     contribution.
 
     Raises ValueError for covariances that do not commute.
@@ -103,16 +105,16 @@ def _aligned_value(g: float, h: float, first: float, t: Float[Array, "*time"]) -
 def _rising_clock(x: Array) -> Array:
     """P with dP/dx = 1/(x² (1 − x³)) below x = 1."""
     with np.errstate(divide="ignore"):
-        return -1 / x + (0.5 * np.log1p(x + x * x) - np.log1p(-x) - np.sqrt(3) * _turn(x)) / 3
+        return -1 / x + (0.5 * np.log1p(x + x * x) - np.log1p(-x) - np.sqrt(3) * _angle(x)) / 3
 
 
 def _falling_clock(x: Array) -> Array:
     """∫ dx'/(x'² (x'³ − 1)) from x to infinity; the logarithms cancel where its series is short, far above 1."""
     u = 1 / x
     with np.errstate(divide="ignore"):
-        near = -u + (0.5 * np.log1p(u + u * u) - np.log1p(-u) + np.sqrt(3) * _turn(u)) / 3
+        near = -u + (0.5 * np.log1p(u + u * u) - np.log1p(-u) + np.sqrt(3) * _angle(u)) / 3
     return np.where(u < 0.5, u**4 / 4 * hyp2f1(1, 4 / 3, 7 / 3, np.minimum(u, 0.5) ** 3), near)
 
 
-def _turn(x: Array) -> Array:
+def _angle(x: Array) -> Array:
     return np.arctan(np.sqrt(3) * x / (2 + x))  # arctan((2x + 1)/√3) − π/6

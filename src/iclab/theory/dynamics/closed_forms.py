@@ -15,11 +15,13 @@ from iclab.theory.dynamics.commuting import commuting_modes
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss, moments
 
+__all__ = ["growing_amplitude", "reduced_merged_flow", "white_drop_time", "white_merged_loss"]
+
 Array = np.ndarray
 
 
 def growing_amplitude(moments: Moments, start: MergedAttention) -> float:
-    """w₀, the length at a small start of the mode that grows: |value + key_query · B/|B|| / 2.
+    """Amplitude w₀ of the growing mode at a small start: |value + key_query · B/|B|| / 2.
 
     Only this part of the start survives to the drop; the closed forms of merged attention take it as amplitude.
 
@@ -65,7 +67,7 @@ def white_drop_time(
 
     As white_merged_loss. `amplitude` and `fraction` broadcast. Units: τ.
 
-    Raises ValueError also for a fraction outside (0, 1), and for a start that has it behind it already.
+    Raises ValueError also for a fraction outside (0, 1), and for a start beyond that fraction.
 
     Source: zhang2025training, eq. 10; derived in docs/derivations/dynamics.
     """
@@ -78,7 +80,7 @@ def white_drop_time(
     first = _amplitude(amplitude) ** 2 / np.sqrt(D) * h / g
     require(
         bool(np.all(first < reached)),
-        f"amplitude must be small enough for the drop to lie ahead; got {amplitude!r}, which has done the fraction "
+        f"amplitude must be small enough for the drop to lie ahead; got {amplitude!r}, which is past the fraction "
         f"{fraction!r} of it. Take a smaller start or a larger fraction.",
     )
     return (logit(reached) - logit(first)) / (2 * np.sqrt(D) * g)

@@ -8,6 +8,8 @@ from jaxtyping import Float
 from iclab.numerics import instance, require
 from iclab.theory.population import Moments
 
+__all__ = ["CommutingModes", "commuting_modes"]
+
 Array = np.ndarray
 
 

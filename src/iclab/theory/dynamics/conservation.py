@@ -1,10 +1,12 @@
-"""What training leaves unchanged: the balance between the factors of attention."""
+"""Conserved quantities of training: the balance between the factors of attention."""
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention
 from iclab.numerics import instance, numbers
+
+__all__ = ["conserved"]
 
 Array = np.ndarray
 
@@ -14,10 +16,10 @@ def conserved(weights: Layer) -> Float[Array, "*batch quantity"]:
 
     Merged: value_i · value_j − ⟨U_i, U_j⟩ for all pairs of heads i <= j. Separate, head by head: |value|² − |K|²,
     then K Kᵀ − Q Qᵀ for all pairs of its key-query pairs r <= s. Restricted and unrestricted layers alike; leading
-    axes (time, seed) stay. Gradient descent lets them drift at first order in its rate, one step at second; weight
-    decay γ lets them fall as exp(−2γt). Units: those of the weights, squared.
+    axes (time, seed) stay. Gradient descent lets them drift at first order in its learning rate, one step at
+    second; weight decay γ lets them fall as exp(−2γt). Units: those of the weights, squared.
 
-    Raises ValueError for what is no layer.
+    Raises ValueError for anything but a layer.
 
     Source: zhang2025training, section 4.2; merged and rank R derived in docs/derivations/dynamics.
     """

@@ -13,6 +13,8 @@ from iclab.theory.dynamics.frozen_head import FrozenHead
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments
 
+__all__ = ["blow_up_times", "drop_times"]
+
 Array = np.ndarray
 
 

@@ -1,4 +1,4 @@
-"""Fixed points of the training dynamics: where gradient flow stalls, and what has been learned there."""
+"""Fixed points of the training dynamics, where gradient flow stalls, and the modes that they hold."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,8 @@ from jaxtyping import Float
 
 from iclab.numerics import instance, numbers, require, whole_number
 from iclab.theory.population import Moments, modes
+
+__all__ = ["checked_modes", "fixed_point", "plateau_prediction", "plateaus", "reachable"]
 
 Array = np.ndarray
 
@@ -26,7 +28,7 @@ def plateaus(moments: Moments) -> Float[Array, "plateau"]:
 
 
 def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]:
-    """Γ of the fixed point that holds the modes `learned`, each at its best.
+    """Γ of the fixed point that holds the modes `learned`, each at its best strength.
 
     Separate attention rests at every set of modes, merged attention at none and at all. Modes count from 0, largest
     contribution first; for identity task covariance that is the largest eigenvalue first. Modes of equal contribution
@@ -42,7 +44,7 @@ def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]
 
 
 def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[int, ...]]:
-    """The sets of modes that separate attention can hold, smallest first: at most heads × rank modes.
+    """Sets of modes that separate attention can hold, smallest first: at most heads × rank modes.
 
     Modes of no contribution are left out. With heads × rank >= D all 2^D sets come; with fewer the flow of a
     small start ends at the heads × rank modes it learned first, and the others stay unlearned.
@@ -65,11 +67,12 @@ def plateau_prediction(
     labels: Float[Array, "*batch N"],
     query: Float[Array, "*batch D"],
 ) -> Float[Array, "*batch"]:
-    """What attention that holds the modes `learned` answers to the query of a given context.
+    """Prediction of attention that holds the modes `learned`, for the query of a given context.
 
     hᵀ Γ x_q with h = (1/N) Σ y x: principal component regression in context on the population's eigenvectors, its
-    slopes on component d divided by the population variance λ_d and shrunk by 1 + (1 + (tr ΩΛ + noise)/(λω)_d)/N;
-    for N → ∞ without shrinkage. Moments normalised by "length" are meant. Units: those of the labels.
+    coefficient on component d divided by the population variance λ_d and shrunk by 1 + (1 + (tr ΩΛ +
+    noise)/(λω)_d)/N; for N → ∞ without shrinkage. The moments must be normalized by "length". Units: those of the
+    labels.
 
     Raises ValueError for shapes that do not fit each other, and for modes that do not exist.
 

@@ -17,6 +17,8 @@ from iclab.outcomes import Trajectory
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss
 
+__all__ = ["merged_flow", "separate_flow"]
+
 Array = np.ndarray
 
 

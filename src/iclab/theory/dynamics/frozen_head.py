@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.integrate import quad
 
+__all__ = ["FrozenHead"]
+
 Array = np.ndarray
 AT_REST = "a head comes to rest on its way, to rounding, where its escape time diverges. Draw another start."
 
@@ -25,7 +27,7 @@ class FrozenHead:
     signal: Float[Array, "mode"]
 
     def escape(self) -> tuple[float, bool]:
-        """Time to blow-up, inf if there is none, and whether the value is positive there.
+        """Time to blow-up, inf if there is none; and True where the value is positive there.
 
         With the value positive the sums grow, with it negative the differences. A value that shrinks may pass
         zero once: the turn.
@@ -37,7 +39,7 @@ class FrozenHead:
         turn = self._turn() if rise < 0 else np.inf
         if np.isinf(turn):
             return self._time(np.inf), True
-        # Seen from the turn both the way back to the start and the way on to infinity run upwards.
+        # From the turn f rises both back to the start and on to infinity.
         grown = np.exp(2 * self.signal * turn)
         after = FrozenHead(0.0, self.differences / grown, self.sums * grown, self.signal)
         return after._time(turn) + after._time(np.inf), False

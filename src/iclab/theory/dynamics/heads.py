@@ -1,4 +1,4 @@
-"""Heads that hold several modes: balanced weights at rest, and the reduced flow of a single head."""
+"""Heads that hold several modes: balanced weights at fixed points, and the reduced flow of a single head."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,13 @@ from iclab.theory.dynamics.fixed_points import checked_modes, fixed_point
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss
 
+__all__ = ["balanced_weights", "head_flow"]
+
 Array = np.ndarray
 
 
 def balanced_weights(moments: Moments, learned: Sequence[int], *, heads: int, rank: int = 1) -> SeparateAttention:
-    """Weights of separate attention that rests where it holds the modes `learned`, as a small start ends there.
+    """Weights of separate attention at the fixed point that holds the modes `learned`, as a small start ends there.
 
     The modes are dealt to the heads in the order given, `rank` to each; heads left over are zero. Balanced:
     K Kᵀ = Q Qᵀ and value² = |K|² = |Q|² in each head, so value³ is the sum of the singular values s_r of the head's

@@ -6,6 +6,8 @@ from jaxtyping import Float
 from iclab.numerics import instance, numbers, require
 from iclab.theory.population import Moments
 
+__all__ = ["multi_output_loss"]
+
 Array = np.ndarray
 
 

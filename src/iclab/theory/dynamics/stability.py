@@ -10,6 +10,8 @@ from iclab.numerics import instance, require, whole_number
 from iclab.theory.dynamics.fixed_points import checked_modes
 from iclab.theory.population import Moments, modes
 
+__all__ = ["Stability", "growth", "merged_stability", "rotations", "stability"]
+
 Array = np.ndarray
 
 

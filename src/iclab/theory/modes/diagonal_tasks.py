@@ -18,8 +18,13 @@ from iclab.numerics import (
 )
 from iclab.problem import checked_lengths
 
+__all__ = [
+    "PRECISION", "DiagonalTasks", "checked_mode", "checked_time", "mode_start", "mode_weights",
+    "require_diagonal_tasks", "start_floor",
+]  # fmt: skip
+
 Array = np.ndarray
-PRECISION = 1e-10  # relative, of a step of the solver behind every flow of modes
+PRECISION = 1e-10  # relative error of a step of the solver, in every flow of modes
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -122,9 +127,9 @@ def checked_time(time: ArrayLike) -> Float[Array, "time"]:
 
 
 def start_floor(size: Float[Array, "n"]) -> Float[Array, "n"]:
-    """Below which entries count as absolute numbers for the solver: a thousandth of the start, where there is one.
+    """Size of each entry below which the solver's tolerance is absolute: a thousandth of the start, where not 0.
 
-    So that escapes from tiny starts are as sharp as from large ones.
+    Escapes from tiny starts are then as sharp as from large ones.
 
     Source: no formula; for the flows of docs/derivations/modes.
     """

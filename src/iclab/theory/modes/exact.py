@@ -21,6 +21,11 @@ from iclab.theory.modes.diagonal_tasks import (
     start_floor,
 )
 
+__all__ = [
+    "balance_drift", "exact_descent", "exact_fixed_point", "exact_flow", "exact_gradient", "exact_least_loss",
+    "exact_loss", "exact_product_loss",
+]  # fmt: skip
+
 Array = np.ndarray
 
 
@@ -53,8 +58,8 @@ def exact_flow(tasks: DiagonalTasks, *, start: tuple[ArrayLike, ArrayLike], time
     """Mode curves of the exact gradient flow −½∇L at finite N: the modes compete through a shared term.
 
     `start` is (p₀, q₀), scalars or one per mode. Only the sum Σ (p² − q²) is conserved, see balance_drift(). Modes
-    that cannot pay for their noise die, see exact_fixed_point(). Solved to about 1e-10, relative to the start
-    where weights are smaller than that.
+    whose signal is smaller than the noise they add die, see exact_fixed_point(). Solved to about 1e-10, relative to
+    the start where weights are smaller than that.
 
     Raises ValueError for starts or times that do not fit, ArithmeticError where the solver stops early.
 
@@ -78,8 +83,9 @@ def exact_descent(
 ) -> ModeDescent:
     """Mode curves of gradient descent on the exact population loss, at steps 0 … steps; time = rate × step.
 
-    A step changes Σ (p² − q²) by rate² (|½∂L/∂p|² − |½∂L/∂q|²): conserved to first order in the rate. At a rate that
-    is too large the weights grow, and are infinite after overflow; the outcome is then marked as not stable.
+    `rate` is the learning rate η, acting on half the mean squared error. A step changes Σ (p² − q²) by rate²
+    (|½∂L/∂p|² − |½∂L/∂q|²): conserved to first order in the rate. At a learning rate that is too large the weights
+    grow, and are infinite after overflow; the outcome is then not stable.
 
     Raises ValueError for a rate that is not positive and for fewer than 0 steps.
 
@@ -97,7 +103,7 @@ def exact_descent(
                 path[step + 1 :] = np.copysign(np.inf, path[step])
                 break
         curves = _curves(tasks, rate * np.arange(steps + 1), path[:, 0], path[:, 1])
-    # of a run that swings around its minimum one turning point is too sharp
+    # a run that oscillates around its minimum is too sharp at one of its turning points
     settled = bool(np.all(np.isfinite(path))) and rate * max(_sharpest(tasks, *last) for last in path[-2:]) < 2
     loss = np.where(np.isfinite(curves.loss), curves.loss, np.inf)
     return ModeDescent(**{**vars(curves), "loss": loss}, stable=settled)
@@ -107,7 +113,7 @@ def exact_fixed_point(tasks: DiagonalTasks) -> Float[Array, "mode"]:
     """Strengths p q at the minimum of the exact loss; 0 for modes that are switched off.
 
     a = N/((N+1) s) (1 − √r T/(N m s)) with T = N Σ √r/(N + 1 + Σ r/(m s)), sums over the modes that are on. A mode is
-    off when N m s <= √r T: its signal does not pay for the noise it lets through. Where modes are on,
+    off when N m s <= √r T: its signal is smaller than the noise it adds. Where modes are on,
     q/p ∝ √r/s. Isotropic and noise-free it is N/((N + D + 1) s), the paper's limit; else it differs by O(1/N).
 
     Source: derived in docs/derivations/modes.
@@ -145,7 +151,7 @@ def exact_product_loss(tasks: DiagonalTasks, strength: Float[Array, "*batch mode
 
 
 def exact_least_loss(tasks: DiagonalTasks) -> float:
-    """Exact mean squared error that training ends at.
+    """Exact mean squared error at the end of training.
 
     Source: derived in docs/derivations/modes.
     """

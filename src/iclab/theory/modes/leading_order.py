@@ -1,9 +1,9 @@
-"""Training dynamics of the two-factor linear transformer, mode by mode: leading order in 1/N, and exact.
+"""Training dynamics of the two-factor linear transformer, mode by mode, to leading order in 1/N.
 
 The transformer maps a context of tokens (x_n, W x_n), x ~ N(0, Λ), and a query x_q to p W Σ̂ q x_q, with
 Σ̂ = (1/N) Σ x xᵀ; tasks W are diagonal in the eigenbasis of Λ. For diagonal p and q and long contexts the modes
-decouple: τ dp/dt = q (1 − p q/a∞), τ dq/dt = p (1 − p q/a∞). The functions written here solve that law. At finite
-N it is off by O(1/N), which compounds: whatever is called `exact_` carries no such error, nor do the full matrices
+decouple: τ dp/dt = q (1 − p q/a∞), τ dq/dt = p (1 − p q/a∞). The functions here solve that law. At finite
+N it is off by O(1/N), which compounds: functions called `exact_` have no such error, nor do the full matrices
 and the single head. Losses are summed over the outputs.
 """
 

@@ -1,8 +1,8 @@
-"""Full-matrix two-factor transformer at finite context length: why the factors align with the inputs.
+"""Full-matrix two-factor transformer at finite context length: its factors align with the inputs.
 
 In the eigenbasis of the inputs L = const − 2 Σ m s² p_aa q_aa + Σ_b A_b K_b, where K_b = Σ_c q_bc² s_c,
 C_b = Σ_a p_ab² and A_b = (1 + 1/N) m s² C_b + s Σ r C/N. Off-diagonal entries enter through their squares alone:
-the flow damps them and drives none, so diagonal weights stay diagonal and attract all others.
+the flow damps them and lets none grow, so diagonal weights stay diagonal and attract all others.
 """
 
 import numpy as np
@@ -18,6 +18,8 @@ from iclab.theory.modes.diagonal_tasks import (
     require_diagonal_tasks,
     start_floor,
 )
+
+__all__ = ["matrix_flow", "matrix_gradient", "matrix_loss"]
 
 Array = np.ndarray
 

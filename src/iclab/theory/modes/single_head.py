@@ -14,6 +14,8 @@ from iclab.problem import Regression
 from iclab.theory.integration import integrate
 from iclab.theory.modes.diagonal_tasks import PRECISION, checked_time, mode_start, mode_weights, start_floor
 
+__all__ = ["single_head_flow", "single_head_limits", "single_head_loss"]
+
 Array = np.ndarray
 
 

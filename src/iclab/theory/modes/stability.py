@@ -1,4 +1,4 @@
-"""Stability of one decoupled mode: its fixed points under the flow, and what a finite step of descent does to it."""
+"""Stability of one decoupled mode: its fixed points under the flow, and a finite step of gradient descent."""
 
 import numpy as np
 from jaxtyping import Float
@@ -6,6 +6,8 @@ from numpy.typing import ArrayLike
 
 from iclab.numerics import numbers
 from iclab.theory.modes.diagonal_tasks import checked_mode
+
+__all__ = ["descent_step", "growth_rates", "largest_step"]
 
 Array = np.ndarray
 
@@ -24,10 +26,10 @@ def descent_step(start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, step: Arr
 
 
 def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:
-    """Bound on h = rate s² below which descent settles on p q = a∞: 2 a∞/√(4 a∞² + (p² − q²)²), 1 if balanced.
+    """Bound on h = rate s² below which gradient descent settles on p q = a∞.
 
-    Beyond it an unbalanced mode slides along the hyperbola to smaller |p² − q²| until it is stable; a balanced
-    mode oscillates. Below half of it a balanced mode approaches from one side.
+    2 a∞/√(4 a∞² + (p² − q²)²), 1 if balanced. Beyond it an unbalanced mode slides along the hyperbola to smaller |p²
+    − q²| until it is stable; a balanced mode oscillates. Below half of it a balanced mode approaches from one side.
 
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
@@ -38,7 +40,7 @@ def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:
 def growth_rates(
     start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
 ) -> Float[Array, "*batch 2"]:
-    """The two rates at which small departures from (p, q) grow, smaller first; they tell saddle from minimum.
+    """The two growth rates of small departures from (p, q), smaller first; they tell saddle from minimum.
 
     At (0, 0): ∓1/τ. On p q = a∞: −(p² + q²)/(a∞ τ) across and 0 along the hyperbola.
 

@@ -9,6 +9,8 @@ from iclab.numerics import numbers, require, whole_number
 from iclab.theory.population import gradient, loss
 from iclab.theory.sgd.moments import ContextMoments, checked_batch, context_moments, gradient_second
 
+__all__ = ["dense_expected_loss", "dense_step"]
+
 Array = np.ndarray
 
 
@@ -25,8 +27,7 @@ def dense_expected_loss(
 ) -> Float[Array, "step"]:
     """Mean squared error of one-pass SGD on Γ at steps 0 … steps, for covariances that need not commute. Exact.
 
-    For diagonal ones expected_loss() gives the same from D² numbers. Cost: dense_cost(), known before the
-    run. inf after overflow.
+    For diagonal ones expected_loss() gives the same from D² numbers. Cost: dense_cost(). inf after overflow.
 
     Raises ValueError for impossible laws and settings, and for D whose second moment does not fit into memory.
 

@@ -1,4 +1,4 @@
-"""One-pass SGD on Γ for diagonal covariances: the exact moments that the expected loss reads, D² + D numbers.
+"""One-pass SGD on Γ for diagonal covariances: the exact moments of the expected loss, D² + D numbers.
 
 Each step draws B fresh contexts and moves Γ by −rate × the batch mean of g = h (hᵀ Γ x_q − y_q) x_qᵀ. A change of
 sign of one input leaves the law of contexts alone, so of E Γ_ij Γ_kl only those matter whose indices pair up, and
@@ -14,12 +14,14 @@ from iclab.numerics import instance
 from iclab.problem import Regression
 from iclab.theory.sgd.moments import LengthFactors
 
+__all__ = ["DiagonalLaw", "diagonal_law", "loss_of", "mean_gradient", "noise_map", "stepped_squares"]
+
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
 class DiagonalLaw:
-    """What one step needs to know of the contexts; modes without inputs are left out.
+    """Moments of the contexts that enter one step; modes without inputs are left out.
 
     With h the summary and w the task: signal β_i = E h_i w_i s_i, curvature_ij = s_j E h_i², and the fourth moments
     tasks_ij = E h_i² w_j², mixed_ij = E h_i² h_j w_j, summaries_ij = E h_i² h_j².

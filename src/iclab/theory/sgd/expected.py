@@ -1,8 +1,8 @@
-"""Expected loss of one-pass SGD: what the noise of fresh batches adds to the flow.
+"""Expected loss of one-pass SGD, with the noise that fresh batches add to the flow.
 
 Every step draws B fresh contexts and moves along minus half the gradient of their mean squared error. For Γ itself
 (merged parametrization) first and second moments close: exact at any rate, stable or not. For two factors they do
-not, and the small-noise expansion answers, where it holds.
+not, and small_noise_loss() expands in the noise.
 """
 
 import math
@@ -16,9 +16,7 @@ from iclab.problem import Regression
 from iclab.theory.sgd.diagonal import diagonal_law, loss_of, mean_gradient, noise_map, stepped_squares
 from iclab.theory.sgd.moments import checked_batch
 
-__all__ = [
-    "critical_rate", "expected_loss",
-]  # fmt: skip
+__all__ = ["critical_rate", "expected_loss"]
 
 Array = np.ndarray
 
@@ -28,7 +26,8 @@ def expected_loss(
 ) -> ExpectedLoss:
     """Mean squared error of one-pass SGD on Γ, averaged over all draws, at steps 0 … steps. Exact.
 
-    `start` is Γ at step 0, zero by default. time = rate × step, units of τ. batch = inf is descent on the
+    `rate` is the learning rate η, acting on half the mean squared error; time = rate × step, units of τ. `start` is Γ
+    at step 0, zero by default. batch = inf is descent on the
     population. Beyond critical_rate() the average grows without bound, and is inf after overflow, although typical
     runs look healthy: it is carried by rare ones. Mixed context lengths are drawn anew for every context.
 
@@ -57,7 +56,7 @@ def expected_loss(
 
 
 def critical_rate(problem: Regression, *, batch: float) -> float:
-    """Rate at and above which one-pass SGD on Γ is unstable in mean square.
+    """Learning rate at and above which one-pass SGD on Γ is unstable in mean square.
 
     The map of second moments, I − rate A + rate² B, has spectral radius 1 where 1/rate is that of A⁻¹B: positive
     maps, so one power iteration, bracketed by the least and largest growth of an entry, to a relative 1e-12. Typical
@@ -84,7 +83,8 @@ def critical_rate(problem: Regression, *, batch: float) -> float:
             return 2 / (least + most)
         squares = image / most
     raise ArithmeticError(
-        f"the critical rate was bracketed by {1 / most!s} and {1 / least!s} only. Remove eigenvalues close to zero."
+        f"the critical learning rate was bracketed by {1 / most!s} and {1 / least!s} only. Remove eigenvalues close "
+        "to zero."
     )
 
 

@@ -1,4 +1,4 @@
-"""Moments of eighth order of one context, for any covariances: what the gradient's second moment is made of.
+"""Moments of eighth order of one context, for any covariances, from which the gradient's second moment follows.
 
 Given the task w, labels have power t₂ = wᵀΛw + noise and the summary is h = c m + √(t₂ c/N) (Λ − m mᵀ/t₂)^½ g, with
 m = Λw, c = χ²_N/N and g standard normal. Isserlis over g, then over w, gives every moment below.
@@ -14,6 +14,11 @@ from jaxtyping import Float
 from iclab.numerics import checked_number, positive, require
 from iclab.problem import checked_lengths
 from iclab.theory.population import Moments, moments_from
+
+__all__ = [
+    "LARGEST", "ContextMoments", "Cost", "LengthFactors", "checked_batch", "context_moments", "dense_cost",
+    "diagonal_cost", "gradient_second",
+]  # fmt: skip
 
 Array = np.ndarray
 LARGEST = 2**28  # bytes of the arrays of D⁴ numbers that a dense second moment may take
@@ -50,7 +55,7 @@ class LengthFactors:
 class ContextMoments:
     """Moments of the summary h and the task w of one context.
 
-    Those that the loss reads are in `population`; tasks_ijab = E h_i h_j w_a w_b, mixed_ijka = E h_i h_j h_k w_a,
+    Those of the loss are in `population`; tasks_ijab = E h_i h_j w_a w_b, mixed_ijka = E h_i h_j h_k w_a,
     summaries_ijkl = E h_i h_j h_k h_l.
     """
 
@@ -63,7 +68,7 @@ class ContextMoments:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run will take: memory in bytes, time in CPU seconds of one core, to a factor of about two."""
+    """Cost of a run: memory in bytes, time in CPU seconds of one core, to a factor of about two."""
 
     memory: int
     seconds: float
@@ -92,7 +97,7 @@ def context_moments(
     task_covariance: Float[Array, "D D"] | None = None,
     noise: float = 0.0,
 ) -> ContextMoments:
-    """The moments for input covariance Λ and task covariance Ω, commuting or not; lengths are mixed evenly.
+    """Moments for input covariance Λ and task covariance Ω, commuting or not; lengths are mixed evenly.
 
     Raises ValueError for a law that population.moments_from() refuses, and where the moments do not fit into memory.
 

@@ -14,6 +14,8 @@ from iclab.problem import Regression
 from iclab.theory.population import gradient, loss
 from iclab.theory.sgd.moments import ContextMoments, checked_batch, context_moments, gradient_second
 
+__all__ = ["balance_step", "expected_balance_step", "small_noise_loss"]
+
 Array = np.ndarray
 
 
@@ -24,9 +26,10 @@ def small_noise_loss(
 
     `start` is (u₀, U₀), U₀ a scalar (times the identity), one number per mode, or a matrix. Holds while the returned
     spread is small, a few percent. It fails near the saddle at tiny starts, where noise sets the time of escape, and
-    near the critical rate. Dense: D⁴ numbers, about D⁶ multiplications a step.
+    near the critical learning rate. Dense: D⁴ numbers, about D⁶ multiplications a step.
 
-    Where the rate is so large that descent itself diverges the numbers grow, and are infinite after overflow.
+    Where the learning rate is so large that descent itself diverges the numbers grow, and are infinite after
+    overflow.
 
     Raises ValueError for impossible settings and for D whose covariance does not fit into memory.
 

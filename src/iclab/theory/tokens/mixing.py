@@ -1,8 +1,8 @@
 """Two layers on contexts whose inputs and labels are separate tokens: the first must bring each pair together.
 
 A context is the tokens x_1, y_1, …, x_D, y_D, then the query. The first layer makes token k carry Σ_j A_kj x_j and
-Σ_j B_kj y_j; a second, linear layer then answers c x_qᵀ Xᵀ G X θ with G = AᵀB. Inputs N(0, I_d), tasks N(0, I/d), so
-that labels without noise have variance 1. Losses hold the noise of the label that is asked for.
+Σ_j B_kj y_j; a second, linear layer then predicts c x_qᵀ Xᵀ G X θ with G = AᵀB. Inputs N(0, I_d), tasks N(0, I/d), so
+that labels without noise have variance 1. Losses include the noise of the query's label.
 """
 
 import numpy as np
@@ -11,8 +11,10 @@ from scipy.optimize import minimize
 
 from iclab.numerics import MOST, checked_number, numbers, require, whole_number
 
+__all__ = ["attention_mixing", "best_loss", "best_readout", "best_value_scales", "loss", "matched_loss"]
+
 Array = np.ndarray
-MOST_PAIRS = 5000  # of which every token's mixing is held, 400 MB
+MOST_PAIRS = 5000  # 400 MB of mixing weights
 
 
 def loss(
@@ -66,19 +68,22 @@ def best_loss(
 def attention_mixing(
     pairs: int, *, masked: bool, gain: float = 1.0, x_value: float = 1.0, y_value: float = 1.0
 ) -> tuple[Float[Array, "token pair"], Float[Array, "token pair"]]:
-    """Mixing of inputs and of labels by one softmax layer whose scores see positions alone.
+    """Mixing of inputs and of labels by one softmax layer whose scores depend on positions alone.
 
     A token attends with weight `gain` to the two of its pair, itself included, with weight 1 to all others, to
     earlier tokens only if `masked`; what it attends to is added to it times `x_value` for inputs, `y_value` for
     labels. Without positions the gain is 1; `gain` is exp(score) of the own pair.
 
-    Raises ValueError for pairs outside 1..5000, a gain that is not positive and values that are no numbers.
+    Raises ValueError for pairs outside 1..5000, a gain that is not positive and values that are not numbers.
 
     Source: xing2024benefits, theorems 2 and 3 to 5 (without and with positions); derived in
     docs/derivations/token_mixing.
     """
     count = whole_number("pairs", pairs)
-    require(count <= MOST_PAIRS, f"pairs must be at most {MOST_PAIRS} here; got {count}: all tokens are held.")
+    require(
+        count <= MOST_PAIRS,
+        f"pairs must be at most {MOST_PAIRS} here; got {count}. Each token's mixing is stored.",
+    )
     require(isinstance(masked, bool | np.bool_), f"masked must be True or False; got {masked!r}.")
     strength = checked_number("gain", gain, above=0.0, advice="It is an exponential.")
     pair = np.arange(2 * count) // 2
@@ -110,7 +115,7 @@ def best_value_scales(
 ) -> tuple[float, float]:
     """Values of inputs and labels with the least loss at the best scale of the second layer.
 
-    A search from several starts; the least end is taken.
+    The least of the minima found from several starts.
 
     Raises ValueError as attention_mixing and loss.
 

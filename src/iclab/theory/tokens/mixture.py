@@ -1,6 +1,6 @@
 """Training on a mixture of sequences that need the context and sequences that one fixed task solves.
 
-A fraction p of the sequences has a fresh task w ~ N(0, Ω) each, which only the context tells. The others share
+A fraction p of the sequences has a fresh task w ~ N(0, Ω) each, which only the context reveals. The others share
 one in-weight task w*, which the weights can store. The restricted layer cannot hold w*, and the restriction does
 not survive training on such data, so this is about unrestricted layers: their prediction is ⟨T, φ⟩ with features
 φ_abc = M_ab x_qc and the interaction T = Σ_heads a ⊗ B, and the loss is an exact quadratic in T.
@@ -18,6 +18,11 @@ from iclab.problem import Regression, checked_mixture
 from iclab.theory.integration import integrate
 from iclab.theory.tokens.moments import MixtureMoments, fixed_task, fresh_tasks, token_moments
 
+__all__ = [
+    "descend", "flow", "growth_rates", "in_context_test", "in_weight_test", "interaction", "loss",
+    "mixture_moments",
+]  # fmt: skip
+
 Array = np.ndarray
 
 
@@ -32,8 +37,8 @@ def mixture_moments(
 
     All labels, of the context and of the query, are wᵀx + noise. With `random_labels` the in-weight sequences
     keep the query's label w*ᵀx_q + noise, but their context labels are independent N(0, 1) + noise, so that the
-    context tells nothing. The published data have |w*| = √D and true labels for 0 < p ≤ 1; for p = 0, and in
-    the in-weight test at any p, they have random ones: say `random_labels=True` there.
+    context is uninformative. The published data have |w*| = √D and true labels for 0 < p ≤ 1; for p = 0, and in
+    the in-weight test at any p, they have random ones: pass `random_labels=True` there.
 
     Closed form for D ≤ 12, at a cost and memory of D⁶: milliseconds at D = 4, a second and 33 MB at D = 12.
     Several context lengths are mixed evenly, each average over a context divided by its own length.
@@ -60,7 +65,7 @@ def in_context_test(problem: Regression) -> MixtureMoments:
 def in_weight_test(problem: Regression, in_weight_task: Sequence[float] | Float[Array, "D"]) -> MixtureMoments:
     """The law of the IWL test: random context labels, the query's label w*ᵀx_q. Its loss() is the IWL test loss.
 
-    A layer that answers from its weights passes; one that reads the context is misled.
+    A layer that predicts from its weights succeeds; one that uses the context fails.
 
     Raises ValueError for a task that is not D finite numbers.
 
@@ -76,7 +81,7 @@ def interaction(weights: Layer) -> Float[Array, "*batch D+1 D+1 D"]:
     B is the key-query matrix of a merged head and Σ_r k qᵀ of a separate one. A restricted layer has Γ in
     T[D, :D] and zeros elsewhere.
 
-    Raises ValueError for what is no layer.
+    Raises ValueError for anything but a layer.
 
     Source: zhang2025training, eqs. 1 and 3.
     """
@@ -108,7 +113,7 @@ def loss(moments: MixtureMoments, weights: Layer | Float[Array, "*batch D+1 D+1 
 
 
 def growth_rates(moments: MixtureMoments) -> Float[Array, "D+1"]:
-    """Rates at which a tiny start grows, in units of 1/τ, largest first.
+    """Growth rates of a tiny start, in units of 1/τ, largest first.
 
     The singular values of b as a (D+1) × D(D+1) matrix: near the origin da/dt = b : B and dB/dt = a · b. For
     white inputs and N → ∞ they have a closed form, see the derivation.
@@ -145,10 +150,10 @@ def flow(
 
 
 def descend(moments: MixtureMoments, start: MergedAttention, steps: Sequence[int], *, rate: float) -> Trajectory:
-    """Gradient descent beside the flow, recorded after each of `steps`; time = rate × step.
+    """Gradient descent in steps of the flow, recorded after each of `steps`; time = rate × step.
 
-    One step goes `rate` along the velocity of the flow; conventions.merged_units has the rate, and the weights,
-    of a published run.
+    One step goes `rate`, the learning rate on half the mean squared error, along the velocity of the flow. Rates and
+    weights of published runs have other units, see docs/derivations/published_units.
 
     Raises ValueError for a start as in flow(), a rate that is not positive and steps that are not increasing whole
     numbers >= 0; ArithmeticError when the descent diverges.
@@ -175,7 +180,7 @@ def descend(moments: MixtureMoments, start: MergedAttention, steps: Sequence[int
             kept.append(state)
     if not np.all(np.isfinite(state)):
         raise ArithmeticError(
-            f"gradient descent diverged within {recorded[-1]} steps of rate {rate!r}. Lower the rate."
+            f"gradient descent diverged within {recorded[-1]} steps at learning rate {rate!r}. Lower the rate."
         )
     return _trajectory(moments, rate * recorded, np.stack(kept))
 

@@ -1,4 +1,4 @@
-"""Exact moments of what unrestricted linear attention sees of a sequence, under any law of its task.
+"""Exact moments of the features of unrestricted linear attention on a sequence, under any law of its task.
 
 The prediction of such a layer is ⟨T, φ⟩ with φ_abc = M_ab x_qc; M = (1/N) Σ z zᵀ runs over the context tokens
 z = (x, y) and the query token q = (x_q, 0). Its loss needs E[y_q φ] and E[φ φᵀ], moments of sixth order in the
@@ -13,16 +13,18 @@ from jaxtyping import Float
 from iclab.numerics import instance, require
 from iclab.problem import Regression
 
+__all__ = ["MixtureMoments", "TaskLaw", "fixed_task", "fresh_tasks", "token_moments"]
+
 Array = np.ndarray
 LARGEST_DIMENSION = 12  # E[φ φᵀ] then holds 4.1 million numbers
 
 
 @dataclass(frozen=True)
 class MixtureMoments:
-    """The moments through which a law of sequences enters the loss of an unrestricted layer.
+    """Moments through which a law of sequences enters the loss of an unrestricted layer.
 
     cross b = E[y_q φ] and second S = E[φ φᵀ], the first three axes of one φ and the last three of the other;
-    null_loss = E[y_q²], the loss of predicting nothing.
+    null_loss = E[y_q²], the loss of the prediction 0.
     """
 
     cross: Float[Array, "D+1 D+1 D"]
@@ -43,7 +45,7 @@ class MixtureMoments:
 
 @dataclass(frozen=True)
 class TaskLaw:
-    """What the moments need of the tasks: w of the query's label and s = (1, u, v) of the context labels.
+    """Averages over the tasks: w of the query's label and s = (1, u, v) of the context labels.
 
     Given its task a sequence has context labels of covariance Λu with the inputs and of variance v plus noise:
     u = w and v = wᵀΛw for labels wᵀx, u = 0 and v = 1 for labels that are independent N(0, 1).
