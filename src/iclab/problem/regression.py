@@ -4,8 +4,12 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from numpy.typing import ArrayLike
+
 from iclab.numerics import (
+    Validated,
     checked_number,
+    checks_its_fields,
     numbers,
     require,
     whole_numbers,
@@ -16,6 +20,7 @@ __all__ = ["Regression", "checked_lengths", "checked_mixture"]
 _VARIANCE = "Variances are never negative."
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Regression:
     """The law of one context of in-context linear regression.
@@ -77,13 +82,13 @@ class Regression:
         return self.task_eigenvalues or (1.0,) * self.dimension
 
 
-def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") -> tuple[int, ...]:
+def checked_lengths(lengths: Validated[int | Iterable[int]], name: str = "context_length") -> tuple[int, ...]:
     """Checked context lengths as a tuple. Raises ValueError for none, for a fraction or for one below 1."""
     return whole_numbers(name, lengths, advice="Count the labeled examples, not the query.")
 
 
 def checked_mixture(
-    problem: Regression, in_context_fraction: float, in_weight_task: Iterable[float]
+    problem: Regression, in_context_fraction: Validated[float], in_weight_task: Validated[ArrayLike]
 ) -> tuple[float, ...]:
     """The in-weight task of a mixture, checked: the one that all sequences without a fresh task share.
 
@@ -102,12 +107,12 @@ def checked_mixture(
     return tuple(task.tolist())
 
 
-def _context_length(lengths: int | Iterable[int]) -> int | tuple[int, ...]:
+def _context_length(lengths: Validated[int | Iterable[int]]) -> int | tuple[int, ...]:
     several = checked_lengths(lengths)
     return several if isinstance(lengths, Iterable) else several[0]
 
 
-def _spectrum(name: str, values: Iterable[float]) -> tuple[float, ...]:
+def _spectrum(name: str, values: Validated[Iterable[float]]) -> tuple[float, ...]:
     require(
         isinstance(values, Iterable),
         f"{name} must be a list of numbers; got {values!r}. Write (0.4, 0.3), for example.",

@@ -4,26 +4,26 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy.integrate import DOP853, Radau
 
-from iclab.numerics import increasing_grid, require
+from iclab.numerics import Validated, increasing_grid, require
 
 __all__ = ["integrate"]
 
-Array = np.ndarray
 PATIENCE = 1000, 20  # explicit steps, and more per entry: an implicit step costs one evaluation of velocity per entry
 LONGEST = 300_000  # steps in all; minutes of work
 GLANCE = 50  # steps between two tests for rest
 
 
 def integrate(
-    velocity: Callable[[Array], Array],
-    start: Float[Array, "n"],
-    time: Float[Array, "time"],
+    velocity: Callable[[np.ndarray], np.ndarray],
+    start: Float[np.ndarray, "n"],
+    time: Validated[Float[ArrayLike, "time"]],
     *,
-    tolerance: float = 1e-9,
-    floor: Float[Array, "n"] | float = 1.0,
-) -> Float[Array, "time n"]:
+    tolerance: Validated[float] = 1e-9,
+    floor: float | Float[np.ndarray, "n"] = 1.0,
+) -> Float[np.ndarray, "time n"]:
     """States at the times of a grid, of the flow d state/dt = velocity(state) that leaves `start` at time 0.
 
     `tolerance` bounds the error of a step relative to each entry, or to `floor` where an entry is smaller; the
@@ -51,9 +51,13 @@ def integrate(
 
 
 def _states(
-    velocity: Callable[[Array], Array], start: Array, time: Array, tolerance: float, floor: Array
-) -> Float[Array, "time n"]:
-    def from_here(method: type[DOP853 | Radau], now: float, state: Array) -> DOP853 | Radau:
+    velocity: Callable[[np.ndarray], np.ndarray],
+    start: np.ndarray,
+    time: np.ndarray,
+    tolerance: float,
+    floor: float | np.ndarray,
+) -> Float[np.ndarray, "time n"]:
+    def from_here(method: type[DOP853 | Radau], now: float, state: np.ndarray) -> DOP853 | Radau:
         scale = tolerance * floor
         return method(lambda _, y: velocity(y), now, state, time[-1], rtol=tolerance, atol=scale)  # pyright: ignore[reportArgumentType]
 
@@ -85,7 +89,9 @@ def _states(
     return states
 
 
-def _at_rest(velocity: Callable[[Array], Array], state: Array, tolerance: float, floor: Array) -> bool:
+def _at_rest(
+    velocity: Callable[[np.ndarray], np.ndarray], state: np.ndarray, tolerance: float, floor: float | np.ndarray
+) -> bool:
     """True where every velocity is below what a change of the state by the tolerance makes of it, or its entry is 0.
 
     An entry that grows, however slowly, fails: its velocity changes by that small part of itself only.

@@ -9,8 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import checked_covariance, checked_number, instance, numbers, one_of, require, whole_number
+from iclab.numerics import (
+    Validated,
+    checked_covariance,
+    checked_number,
+    instance,
+    numbers,
+    one_of,
+    require,
+    whole_number,
+)
 from iclab.problem import Regression, checked_lengths
 
 __all__ = [
@@ -18,7 +28,6 @@ __all__ = [
     "moments_from",
 ]  # fmt: skip
 
-Array = np.ndarray
 NORMALIZATIONS = ("length", "tokens", "none")
 
 
@@ -30,9 +39,9 @@ class Moments:
     query, null_loss = E[y_q²], the loss of the prediction 0.
     """
 
-    cross: Float[Array, "D D"]
-    second: Float[Array, "D D"]
-    input_covariance: Float[Array, "D D"]
+    cross: Float[np.ndarray, "D D"]
+    second: Float[np.ndarray, "D D"]
+    input_covariance: Float[np.ndarray, "D D"]
     null_loss: float
 
     @property
@@ -49,17 +58,17 @@ class Modes:
     Learned modes add: Γ and losses of any set are sums over the set.
     """
 
-    contribution: Float[Array, "mode"]
-    left: Float[Array, "D mode"]
-    right: Float[Array, "D mode"]
+    contribution: Float[np.ndarray, "mode"]
+    left: Float[np.ndarray, "D mode"]
+    right: Float[np.ndarray, "D mode"]
 
-    def gamma(self, learned: Sequence[int] | slice) -> Float[Array, "D D"]:
+    def gamma(self, learned: Sequence[int] | slice) -> Float[np.ndarray, "D D"]:
         """Γ that holds the modes `learned`, each at its best strength."""
         chosen = list(learned) if not isinstance(learned, slice) else learned
         return self.left[:, chosen] @ self.right[:, chosen].T
 
 
-def moments(problem: Regression) -> Moments:
+def moments(problem: Validated[Regression]) -> Moments:
     """Moments of a problem with diagonal covariances.
 
     Source: zhang2025training, eq. 15; general tasks, noise and lengths derived in docs/derivations/population.
@@ -74,12 +83,12 @@ def moments(problem: Regression) -> Moments:
 
 
 def moments_from(
-    input_covariance: Float[Array, "D D"],
-    context_lengths: int | Sequence[int],
+    input_covariance: Validated[Float[ArrayLike, "D D"]],
+    context_lengths: Validated[int | Sequence[int]],
     *,
-    task_covariance: Float[Array, "D D"] | None = None,
-    noise: float = 0.0,
-    normalization: str = "length",
+    task_covariance: Validated[Float[ArrayLike, "D D"] | None] = None,
+    noise: Validated[float] = 0.0,
+    normalization: Validated[str] = "length",
 ) -> Moments:
     """Moments for any input and task covariance, label noise and set of context lengths, mixed evenly.
 
@@ -115,7 +124,9 @@ def moments_from(
     return Moments(cross, second, inputs, null_loss)
 
 
-def loss(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch"]:
+def loss(
+    moments: Validated[Moments], gamma: Validated[Float[ArrayLike, "*batch D D"]]
+) -> float | Float[np.ndarray, "*batch"]:
     """Mean squared error of the prediction hᵀ Γ x_q, noise of the query's label included.
 
     With the moments of other contexts it is the loss of the same Γ under that shift.
@@ -128,7 +139,9 @@ def loss(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*
     return moments.null_loss - 2 * np.einsum("...ij,ij->...", gamma, moments.cross) + quadratic
 
 
-def gradient(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D"]:
+def gradient(
+    moments: Validated[Moments], gamma: Validated[Float[ArrayLike, "*batch D D"]]
+) -> Float[np.ndarray, "*batch D D"]:
     """∇L(Γ) = 2 (C Γ Λ − B). Gradient flow follows −½ of it.
 
     Source: zhang2025training, eq. 14; derived in docs/derivations/population.
@@ -138,7 +151,7 @@ def gradient(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array
     return 2 * (moments.second @ gamma @ moments.input_covariance - moments.cross)
 
 
-def modes(moments: Moments) -> Modes:
+def modes(moments: Validated[Moments]) -> Modes:
     """Singular modes of C^-1/2 B Λ^-1/2, largest contribution first.
 
     A contribution is a squared singular value; a set of modes has the loss null − Σ contribution. Directions in which
@@ -159,7 +172,7 @@ def modes(moments: Moments) -> Modes:
     )
 
 
-def best_gamma(moments: Moments, *, rank: int | None = None) -> Float[Array, "D D"]:
+def best_gamma(moments: Validated[Moments], *, rank: Validated[int | None] = None) -> Float[np.ndarray, "D D"]:
     """Γ of least loss, among those of rank at most `rank` if given. Zero in directions without inputs.
 
     Raises ValueError for a rank outside 1..D.
@@ -170,7 +183,7 @@ def best_gamma(moments: Moments, *, rank: int | None = None) -> Float[Array, "D 
     return modes(moments).gamma(range(_rank(moments, rank)))
 
 
-def best_loss(moments: Moments, *, rank: int | None = None) -> float:
+def best_loss(moments: Validated[Moments], *, rank: Validated[int | None] = None) -> float:
     """Least loss, at rank at most `rank` if given.
 
     Raises ValueError for a rank outside 1..D.
@@ -189,14 +202,14 @@ def _rank(moments: Moments, rank: int | None) -> int:
     return rank
 
 
-def _gamma(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D"]:
+def _gamma(moments: Moments, gamma: Validated[Float[ArrayLike, "*batch D D"]]) -> Float[np.ndarray, "*batch D D"]:
     matrix = numbers("gamma", gamma)
     shape = moments.cross.shape
     require(matrix.shape[-2:] == shape, f"gamma must end in shape {shape}, as the moments; got {matrix.shape}.")
     return matrix
 
 
-def _inverse_root(matrix: Float[Array, "n n"]) -> Float[Array, "n r"]:
+def _inverse_root(matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n r"]:
     """W with Wᵀ matrix W = I on the range of a positive semidefinite matrix of rank r."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)

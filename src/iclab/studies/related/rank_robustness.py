@@ -156,8 +156,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, RankLosses | NoisyTests]:
     )
     loss = population.loss
     return {
-        "trained": RankLosses(np.array(ranks), loss(moments, gamma)),
-        "one_pass": RankLosses(few, loss(moments, passed)),
+        "trained": RankLosses(np.array(ranks), np.asarray(loss(moments, gamma))),
+        "one_pass": RankLosses(few, np.asarray(loss(moments, passed))),
         "tests": NoisyTests(np.array(ranks), noises, tests, 1 + np.argmin(tests, axis=0)),
         "misled": RankLosses(np.array(ranks), misled[:, 0]),
     }

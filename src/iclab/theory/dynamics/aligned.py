@@ -6,21 +6,22 @@ rest at v³ = g/h. Times are in units of τ, of the flow of −½∇L.
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy.special import hyp2f1
 
-from iclab.numerics import increasing_root, instance, nonnegative, numbers, require
+from iclab.numerics import Validated, increasing_root, instance, nonnegative, numbers, require
 from iclab.problem import Regression
 from iclab.theory.dynamics.commuting import commuting_modes
 from iclab.theory.population import Moments, moments
 
 __all__ = ["aligned_loss", "aligned_values", "half_drop_shift"]
 
-Array = np.ndarray
-
 
 def aligned_values(
-    problem: Regression, initial: Float[Array, "mode"], time: Float[Array, "*time"]
-) -> Float[Array, "*time mode"]:
+    problem: Validated[Regression],
+    initial: Validated[Float[ArrayLike, "mode"]],
+    time: Validated[Float[ArrayLike, "*time"]],
+) -> Float[np.ndarray, "*time mode"]:
     """Values of separate attention whose head d starts as value, key and query `initial[d]` along direction d.
 
     Such heads stay aligned and decouple: dv/dt = g v² − h v⁵, solved in implicit form. Exact for any start > 0;
@@ -44,8 +45,10 @@ def aligned_values(
 
 
 def aligned_loss(
-    problem: Regression, initial: Float[Array, "mode"], time: Float[Array, "*time"]
-) -> Float[Array, "*time"]:
+    problem: Validated[Regression],
+    initial: Validated[Float[ArrayLike, "mode"]],
+    time: Validated[Float[ArrayLike, "*time"]],
+) -> float | Float[np.ndarray, "*time"]:
     """Loss of separate attention with one aligned head for each mode: an exact staircase.
 
     As aligned_values: null loss − Σ (2 g v³ − h v⁶).
@@ -58,7 +61,7 @@ def aligned_loss(
     return moments(problem).null_loss - np.sum((2 * g - h * cube) * cube, axis=-1)
 
 
-def half_drop_shift(moments: Moments) -> Float[Array, "mode"]:
+def half_drop_shift(moments: Validated[Moments]) -> Float[np.ndarray, "mode"]:
     """Time from the blow-up of a head to half of its drop, negative, for each mode, largest contribution first.
 
     A small head whose signal stays as at its plateau blows up in finite time, see blow_up_times; half of
@@ -76,12 +79,12 @@ def half_drop_shift(moments: Moments) -> Float[Array, "mode"]:
     return np.divide(_rising_clock(half), pace, out=np.full_like(pace, -np.inf), where=pace > 0)
 
 
-def _signal_and_curvature(problem: Regression) -> tuple[Array, Array]:
+def _signal_and_curvature(problem: Regression) -> tuple[np.ndarray, np.ndarray]:
     law = moments(problem)
     return np.diag(law.cross), np.diag(law.second) * np.diag(law.input_covariance)
 
 
-def _aligned_value(g: float, h: float, first: float, t: Float[Array, "*time"]) -> Float[Array, "*time"]:
+def _aligned_value(g: float, h: float, first: float, t: Float[np.ndarray, "*time"]) -> Float[np.ndarray, "*time"]:
     """v(t) of dv/dt = g v² − h v⁵: the root of clock(v) = clock(first) + t on its side of the rest point."""
     if h == 0:
         return np.full_like(t, first)
@@ -95,20 +98,20 @@ def _aligned_value(g: float, h: float, first: float, t: Float[Array, "*time"]) -
     start, end = np.full_like(t, x0), np.ones_like(t)
     elapsed = clock(start) + g * rest * t
 
-    def late(x: Array) -> tuple[Array, Array]:
+    def late(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         with np.errstate(divide="ignore"):
             return side * (clock(x) - elapsed), 1 / np.abs(x * (1 - x**3))
 
     return rest * increasing_root(late, np.minimum(start, end), np.maximum(start, end))
 
 
-def _rising_clock(x: Array) -> Array:
+def _rising_clock(x: float | np.ndarray) -> float | np.ndarray:
     """P with dP/dx = 1/(x² (1 − x³)) below x = 1."""
     with np.errstate(divide="ignore"):
         return -1 / x + (0.5 * np.log1p(x + x * x) - np.log1p(-x) - np.sqrt(3) * _angle(x)) / 3
 
 
-def _falling_clock(x: Array) -> Array:
+def _falling_clock(x: float | np.ndarray) -> float | np.ndarray:
     """∫ dx'/(x'² (x'³ − 1)) from x to infinity; the logarithms cancel where its series is short, far above 1."""
     u = 1 / x
     with np.errstate(divide="ignore"):
@@ -116,5 +119,5 @@ def _falling_clock(x: Array) -> Array:
     return np.where(u < 0.5, u**4 / 4 * hyp2f1(1, 4 / 3, 7 / 3, np.minimum(u, 0.5) ** 3), near)
 
 
-def _angle(x: Array) -> Array:
+def _angle(x: float | np.ndarray) -> float | np.ndarray:
     return np.arctan(np.sqrt(3) * x / (2 + x))  # arctan((2x + 1)/√3) − π/6

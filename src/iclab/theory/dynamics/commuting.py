@@ -5,12 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import instance, require
+from iclab.numerics import Validated, instance, require
 from iclab.theory.population import Moments
 
 __all__ = ["CommutingModes", "commuting_modes"]
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True)
@@ -21,17 +19,17 @@ class CommutingModes:
     grow, the curvature h = C_dd λ_d stops it at g/h, where it has contributed g²/h to the fall of the loss.
     """
 
-    directions: Float[Array, "D mode"]
-    signal: Float[Array, "mode"]
-    curvature: Float[Array, "mode"]
+    directions: Float[np.ndarray, "D mode"]
+    signal: Float[np.ndarray, "mode"]
+    curvature: Float[np.ndarray, "mode"]
 
     @property
-    def best(self) -> Float[Array, "mode"]:
+    def best(self) -> Float[np.ndarray, "mode"]:
         """g/h, the strength of a learned mode; 0 in directions without inputs."""
         return np.divide(self.signal, self.curvature, out=np.zeros_like(self.signal), where=self.curvature > 0)
 
 
-def commuting_modes(moments: Moments) -> CommutingModes:
+def commuting_modes(moments: Validated[Moments]) -> CommutingModes:
     """Common directions of the moments.
 
     Raises ValueError where input and task covariance do not commute, so that there are none.

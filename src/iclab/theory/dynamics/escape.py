@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import SeparateAttention, restricted_parts
-from iclab.numerics import instance, require
+from iclab.numerics import Validated, instance, require
 from iclab.theory.dynamics.aligned import half_drop_shift
 from iclab.theory.dynamics.commuting import CommutingModes, commuting_modes
 from iclab.theory.dynamics.frozen_head import FrozenHead
@@ -15,10 +15,8 @@ from iclab.theory.population import Moments
 
 __all__ = ["blow_up_times", "drop_times"]
 
-Array = np.ndarray
 
-
-def blow_up_times(moments: Moments, start: SeparateAttention) -> Float[Array, "head"]:
+def blow_up_times(moments: Validated[Moments], start: Validated[SeparateAttention]) -> Float[np.ndarray, "head"]:
     """Time at which each head would blow up if the signal of all modes stayed as at Γ = 0.
 
     The smallest is the escape from the first plateau; half of that drop is done half_drop_shift earlier. inf for a
@@ -36,7 +34,7 @@ def blow_up_times(moments: Moments, start: SeparateAttention) -> Float[Array, "h
     return np.array([head.escape()[0] for head in heads.frozen(modes.signal)])
 
 
-def drop_times(moments: Moments, start: SeparateAttention) -> Float[Array, "mode"]:
+def drop_times(moments: Validated[Moments], start: Validated[SeparateAttention]) -> Float[np.ndarray, "mode"]:
     """Predicted time at which each of the successive drops of a small random start is half done.
 
     The head that blows up first learns the mode that grows fastest in it; for the others the signal of that mode
@@ -84,11 +82,11 @@ def drop_times(moments: Moments, start: SeparateAttention) -> Float[Array, "mode
 class _Heads:
     """Rank-one heads in the directions of the modes: value v, sum k + q and difference k − q."""
 
-    value: Float[Array, "head"]
-    sum: Float[Array, "head mode"]
-    difference: Float[Array, "head mode"]
+    value: Float[np.ndarray, "head"]
+    sum: Float[np.ndarray, "head mode"]
+    difference: Float[np.ndarray, "head mode"]
 
-    def frozen(self, signal: Float[Array, "mode"]) -> list[FrozenHead]:
+    def frozen(self, signal: Float[np.ndarray, "mode"]) -> list[FrozenHead]:
         """Each head under this signal."""
         acting = signal > 0
         sums, differences = self.sum[:, acting] ** 2 / 4, self.difference[:, acting] ** 2 / 4
@@ -101,13 +99,13 @@ class _Heads:
         return _Heads(*(np.delete(part, head, axis=0) for part in (self.value, self.sum, self.difference)))
 
 
-def _after(heads: _Heads, signal: Float[Array, "mode"], wait: float) -> _Heads:
+def _after(heads: _Heads, signal: Float[np.ndarray, "mode"], wait: float) -> _Heads:
     """The heads a time `wait` later, shorter than any blow-up."""
     if not heads.value.size:
         return heads
     sums, differences = heads.sum**2 / 4, heads.difference**2 / 4
 
-    def velocity(state: Array) -> Array:
+    def velocity(state: np.ndarray) -> np.ndarray:
         s, v = state.reshape(2, -1)
         grown = np.exp(2 * np.multiply.outer(s, signal))
         return np.concatenate([v, (sums * grown - differences / grown) @ signal])
@@ -120,7 +118,9 @@ def _after(heads: _Heads, signal: Float[Array, "mode"], wait: float) -> _Heads:
     return _Heads(v, heads.sum * grown, heads.difference / grown)
 
 
-def _rotated(heads: _Heads, growing: Float[Array, "mode"], mode: int, signal: Float[Array, "mode"]) -> _Heads:
+def _rotated(
+    heads: _Heads, growing: Float[np.ndarray, "mode"], mode: int, signal: Float[np.ndarray, "mode"]
+) -> _Heads:
     """The heads in directions of which `mode` is the one learned, where others have the same signal."""
     block = np.flatnonzero(np.abs(signal - signal[mode]) <= 1e-9 * signal[mode])
     learned = growing[block] / np.linalg.norm(growing[block])

@@ -5,16 +5,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, require, whole_number
+from iclab.numerics import Validated, instance, numbers, require, whole_number
 from iclab.theory.population import Moments, modes
 
 __all__ = ["checked_modes", "fixed_point", "plateau_prediction", "plateaus", "reachable"]
 
-Array = np.ndarray
 
-
-def plateaus(moments: Moments) -> Float[Array, "plateau"]:
+def plateaus(moments: Validated[Moments]) -> Float[np.ndarray, "plateau"]:
     """Losses of the fixed points that hold the modes of largest contribution, from none to all.
 
     A mode's contribution is the squared singular value of C^-1/2 B Λ^-1/2. Where signal and contribution order the
@@ -27,7 +26,7 @@ def plateaus(moments: Moments) -> Float[Array, "plateau"]:
     return moments.null_loss - np.concatenate([[0.0], np.cumsum(modes(moments).contribution)])
 
 
-def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]:
+def fixed_point(moments: Validated[Moments], learned: Validated[Sequence[int]]) -> Float[np.ndarray, "D D"]:
     """Γ of the fixed point that holds the modes `learned`, each at its best strength.
 
     Separate attention rests at every set of modes, merged attention at none and at all. Modes count from 0, largest
@@ -43,7 +42,9 @@ def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]
     return modes(moments).gamma(checked_modes(moments, learned))
 
 
-def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[int, ...]]:
+def reachable(
+    moments: Validated[Moments], heads: Validated[int], *, rank: Validated[int] = 1
+) -> Iterator[tuple[int, ...]]:
     """Sets of modes that separate attention can hold, smallest first: at most heads × rank modes.
 
     Modes of no contribution are left out. With heads × rank >= D all 2^D sets come; with fewer the flow of a
@@ -61,12 +62,12 @@ def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[
 
 
 def plateau_prediction(
-    moments: Moments,
-    learned: Sequence[int],
-    inputs: Float[Array, "*batch N D"],
-    labels: Float[Array, "*batch N"],
-    query: Float[Array, "*batch D"],
-) -> Float[Array, "*batch"]:
+    moments: Validated[Moments],
+    learned: Validated[Sequence[int]],
+    inputs: Validated[Float[ArrayLike, "*batch N D"]],
+    labels: Validated[Float[ArrayLike, "*batch N"]],
+    query: Validated[Float[ArrayLike, "*batch D"]],
+) -> float | Float[np.ndarray, "*batch"]:
     """Prediction of attention that holds the modes `learned`, for the query of a given context.
 
     hᵀ Γ x_q with h = (1/N) Σ y x: principal component regression in context on the population's eigenvectors, its
@@ -99,7 +100,7 @@ def plateau_prediction(
     return np.einsum("...i,ij,...j->...", summary, fixed_point(moments, learned), query)
 
 
-def checked_modes(moments: Moments, learned: Sequence[int]) -> tuple[int, ...]:
+def checked_modes(moments: Validated[Moments], learned: Validated[Sequence[int]]) -> tuple[int, ...]:
     """The modes as integers. Raises ValueError for a mode outside 0..D-1, for a fraction and for a repeat.
 
     Source: numbering of docs/derivations/dynamics.

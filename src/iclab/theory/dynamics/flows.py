@@ -10,26 +10,25 @@ from dataclasses import fields
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from iclab.attention import Layer, MergedAttention, SeparateAttention, restricted_parts
-from iclab.numerics import checked_number, instance, numbers, require
+from iclab.numerics import Validated, checked_number, instance, numbers, require
 from iclab.outcomes import Trajectory
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss
 
 __all__ = ["merged_flow", "separate_flow"]
 
-Array = np.ndarray
-
 
 def merged_flow(
-    moments: Moments,
-    start: MergedAttention,
-    time: Float[Array, "time"],
+    moments: Validated[Moments],
+    start: Validated[MergedAttention],
+    time: Validated[Float[ArrayLike, "time"]],
     *,
-    decay: float = 0.0,
-    time_constants: Sequence[float] = (1.0, 1.0),
-    tolerance: float = 1e-9,
+    decay: Validated[float] = 0.0,
+    time_constants: Validated[Sequence[float]] = (1.0, 1.0),
+    tolerance: Validated[float] = 1e-9,
 ) -> Trajectory:
     """Gradient flow of a restricted merged layer from `start` at time 0.
 
@@ -46,7 +45,7 @@ def merged_flow(
     value, key_query = restricted_parts(start, MergedAttention, moments.dimension)
     heads, size = len(value), moments.dimension
 
-    def velocity(state: Array) -> Array:
+    def velocity(state: np.ndarray) -> np.ndarray:
         value, maps = state[:heads], state[heads:].reshape(heads, -1)
         residual = _residual(moments, (value @ maps).reshape(size, size)).ravel()
         out = np.empty_like(state)
@@ -58,13 +57,13 @@ def merged_flow(
 
 
 def separate_flow(
-    moments: Moments,
-    start: SeparateAttention,
-    time: Float[Array, "time"],
+    moments: Validated[Moments],
+    start: Validated[SeparateAttention],
+    time: Validated[Float[ArrayLike, "time"]],
     *,
-    decay: float = 0.0,
-    time_constants: Sequence[float] = (1.0, 1.0, 1.0),
-    tolerance: float = 1e-9,
+    decay: Validated[float] = 0.0,
+    time_constants: Validated[Sequence[float]] = (1.0, 1.0, 1.0),
+    tolerance: Validated[float] = 1e-9,
 ) -> Trajectory:
     """Gradient flow of a restricted separate layer from `start` at time 0.
 
@@ -79,7 +78,7 @@ def separate_flow(
     value, key, query = restricted_parts(start, SeparateAttention, moments.dimension)
     heads, rank, size = query.shape
 
-    def velocity(state: Array) -> Array:
+    def velocity(state: np.ndarray) -> np.ndarray:
         key, query = state[heads:].reshape(2, heads * rank, size)
         strength = np.repeat(state[:heads], rank)[:, None]
         residual = _residual(moments, (strength * key).T @ query)
@@ -94,19 +93,19 @@ def separate_flow(
     return _flow(moments, velocity, SeparateAttention, (value, key, query), time, decay, time_constants, tolerance)
 
 
-def _residual(moments: Moments, gamma: Float[Array, "D D"]) -> Float[Array, "D D"]:
+def _residual(moments: Moments, gamma: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
     return moments.cross - moments.second @ gamma @ moments.input_covariance
 
 
 def _flow(
     moments: Moments,
-    velocity: Callable[[Array], Array],
+    velocity: Callable[[np.ndarray], np.ndarray],
     kind: type[Layer],
-    parts: tuple[Array, ...],
-    time: Float[Array, "time"],
-    decay: float,
-    time_constants: Sequence[float],
-    tolerance: float,
+    parts: tuple[np.ndarray, ...],
+    time: Validated[Float[ArrayLike, "time"]],
+    decay: Validated[float],
+    time_constants: Validated[Sequence[float]],
+    tolerance: Validated[float],
 ) -> Trajectory:
     speed = np.repeat(_speeds(kind, time_constants), [part.size for part in parts])
     checked_number("decay", decay, at_least=0.0)
@@ -128,10 +127,10 @@ def _flow(
     ends = np.cumsum([part.size for part in parts])[:-1]
     pieces = np.split(states, ends, axis=1)
     weights = kind(*(piece.reshape(-1, *part.shape) for piece, part in zip(pieces, parts, strict=True)))
-    return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
+    return Trajectory(np.asarray(time, dtype=float), np.asarray(loss(moments, weights.gamma())), weights)
 
 
-def _speeds(kind: type[Layer], time_constants: Sequence[float]) -> Float[Array, "part"]:
+def _speeds(kind: type[Layer], time_constants: Validated[Sequence[float]]) -> Float[np.ndarray, "part"]:
     names = [entry.name for entry in fields(kind)]
     constants = numbers("time_constants", time_constants)
     require(
@@ -141,6 +140,6 @@ def _speeds(kind: type[Layer], time_constants: Sequence[float]) -> Float[Array, 
     return 1 / constants
 
 
-def _head_sizes(parts: tuple[Array, ...]) -> Float[Array, "head"]:
+def _head_sizes(parts: tuple[np.ndarray, ...]) -> Float[np.ndarray, "head"]:
     """Largest weight of each head: heads meet only through the residual B − C Γ Λ, so each keeps its own scale."""
     return np.max([np.abs(part).reshape(len(part), -1).max(axis=1) for part in parts], axis=0)

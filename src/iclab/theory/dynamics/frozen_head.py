@@ -13,7 +13,6 @@ from scipy.integrate import quad
 
 __all__ = ["FrozenHead"]
 
-Array = np.ndarray
 AT_REST = "a head comes to rest on its way, to rounding, where its escape time diverges. Draw another start."
 
 
@@ -22,9 +21,9 @@ class FrozenHead:
     """One head: value v₀, and P of the sums, M of the differences and g > 0 for each mode that has a signal."""
 
     value: float
-    sums: Float[Array, "mode"]
-    differences: Float[Array, "mode"]
-    signal: Float[Array, "mode"]
+    sums: Float[np.ndarray, "mode"]
+    differences: Float[np.ndarray, "mode"]
+    signal: Float[np.ndarray, "mode"]
 
     def escape(self) -> tuple[float, bool]:
         """Time to blow-up, inf if there is none; and True where the value is positive there.

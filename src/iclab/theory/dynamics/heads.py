@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from iclab.attention import SeparateAttention
-from iclab.numerics import checked_number, instance, numbers, require, whole_number
+from iclab.numerics import Validated, checked_number, instance, numbers, require, whole_number
 from iclab.outcomes import Trajectory
 from iclab.theory.dynamics.commuting import commuting_modes
 from iclab.theory.dynamics.fixed_points import checked_modes, fixed_point
@@ -15,10 +16,10 @@ from iclab.theory.population import Moments, loss
 
 __all__ = ["balanced_weights", "head_flow"]
 
-Array = np.ndarray
 
-
-def balanced_weights(moments: Moments, learned: Sequence[int], *, heads: int, rank: int = 1) -> SeparateAttention:
+def balanced_weights(
+    moments: Validated[Moments], learned: Validated[Sequence[int]], *, heads: Validated[int], rank: Validated[int] = 1
+) -> SeparateAttention:
     """Weights of separate attention at the fixed point that holds the modes `learned`, as a small start ends there.
 
     The modes are dealt to the heads in the order given, `rank` to each; heads left over are zero. Balanced:
@@ -49,7 +50,10 @@ def balanced_weights(moments: Moments, learned: Sequence[int], *, heads: int, ra
 
 
 def head_flow(
-    moments: Moments, value: float, strengths: Float[Array, "mode"], time: Float[Array, "time"]
+    moments: Validated[Moments],
+    value: Validated[float],
+    strengths: Validated[Float[ArrayLike, "mode"]],
+    time: Validated[Float[ArrayLike, "time"]],
 ) -> Trajectory:
     """Gradient flow of a single head whose key-query pair r lies along mode r with key and query of one length.
 
@@ -75,7 +79,7 @@ def head_flow(
         bool(np.any(start[1:])), "strengths must not all be 0; the flow never leaves such a start. Give one mode."
     )
 
-    def velocity(state: Array) -> Array:
+    def velocity(state: np.ndarray) -> np.ndarray:
         v, c = state[0], state[1:]
         residual = c * (g - h * v * c**2)
         return np.concatenate([[c @ residual], v * residual])
@@ -84,4 +88,4 @@ def head_flow(
     states = integrate(velocity, start, time, floor=np.concatenate([largest, np.abs(start[1:])]))
     pairs = states[:, None, 1:, None] * modes.directions.T
     weights = SeparateAttention(states[:, :1], pairs, pairs)
-    return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
+    return Trajectory(np.asarray(time, dtype=float), np.asarray(loss(moments, weights.gamma())), weights)

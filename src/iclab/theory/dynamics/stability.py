@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from iclab.numerics import instance, require, whole_number
+from iclab.numerics import Validated, instance, require, whole_number
 from iclab.theory.dynamics.fixed_points import checked_modes
 from iclab.theory.population import Moments, modes
 
 __all__ = ["Stability", "growth", "merged_stability", "rotations", "stability"]
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Stability:
     degenerate: bool
 
 
-def growth(moments: Moments) -> Float[Array, "mode"]:
+def growth(moments: Validated[Moments]) -> Float[np.ndarray, "mode"]:
     """Signal g of each mode, the growth rate of a small head along it while unlearned; largest contribution first.
 
     ⟨B, Γ_d⟩/|Γ_d|, with Γ_d the fixed point that holds mode d alone; λ² ω where the covariances commute. A small
@@ -43,7 +41,9 @@ def growth(moments: Moments) -> Float[Array, "mode"]:
     return np.divide(found.contribution, sizes, out=np.zeros_like(sizes), where=sizes > 0)
 
 
-def stability(moments: Moments, learned: Sequence[int], *, rank: int = 1) -> Stability:
+def stability(
+    moments: Validated[Moments], learned: Validated[Sequence[int]], *, rank: Validated[int] = 1
+) -> Stability:
     """Stability of separate attention where it holds the modes `learned`, balanced and with a head unused.
 
     Loss curves down (i) from each learned mode towards each unlearned one of larger contribution, to which its head
@@ -66,7 +66,9 @@ def stability(moments: Moments, learned: Sequence[int], *, rank: int = 1) -> Sta
     return Stability(negative, degenerate=len(unlearned) > 0 and negative == 0)
 
 
-def merged_stability(moments: Moments, learned: Sequence[int], *, heads: int) -> Stability:
+def merged_stability(
+    moments: Validated[Moments], learned: Validated[Sequence[int]], *, heads: Validated[int]
+) -> Stability:
     """Stability of merged attention at one of its two fixed points: Γ = 0 with all weights 0, or the minimum.
 
     At zero each of the heads has one direction of negative curvature, of value with key-query along B; the minimum
@@ -88,7 +90,7 @@ def merged_stability(moments: Moments, learned: Sequence[int], *, heads: int) ->
     return Stability(0 if learnable <= held else number, degenerate=False)
 
 
-def rotations(moments: Moments, learned: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def rotations(moments: Validated[Moments], learned: Validated[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     """Sets of modes that rotating heads reach from `learned`: one mode exchanged for one of larger contribution.
 
     Each is a lower fixed point. Where signal and contribution order the modes alike there are none on the way of a
@@ -106,10 +108,10 @@ def rotations(moments: Moments, learned: Sequence[int]) -> tuple[tuple[int, ...]
         tuple(sorted({*held, gained} - {lost}))
         for lost in held
         for gained in unlearned
-        if _exceeds(contribution[gained], contribution[lost]) and contribution[gained] > 0
+        if _exceeds(np.asarray(contribution[gained]), contribution[lost]) and contribution[gained] > 0
     )
 
 
-def _exceeds(contribution: Float[Array, "*n"], other: float) -> Bool[Array, "*n"]:
+def _exceeds(contribution: Float[np.ndarray, "*n"], other: float) -> Bool[np.ndarray, "*n"]:
     """True where a contribution exceeds another by more than the rounding of a singular value."""
-    return contribution > other + 1e-12 * max(np.max(contribution, initial=0.0), other)
+    return np.asarray(contribution > other + 1e-12 * max(np.max(contribution, initial=0.0), other))

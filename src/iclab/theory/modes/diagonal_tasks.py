@@ -7,6 +7,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from iclab.numerics import (
+    Validated,
     checked,
     checked_number,
     increasing_grid,
@@ -23,7 +24,6 @@ __all__ = [
     "require_diagonal_tasks", "start_floor",
 ]  # fmt: skip
 
-Array = np.ndarray
 PRECISION = 1e-10  # relative error of a step of the solver, in every flow of modes
 
 
@@ -37,18 +37,18 @@ class DiagonalTasks:
     Raises ValueError, naming the field, for numbers that are negative, not finite, or none at all.
     """
 
-    eigenvalues: Float[Array, "mode"]  # s, of the input covariance
+    eigenvalues: Float[np.ndarray, "mode"]  # s, of the input covariance
     context_length: int  # N, labeled examples before the query
     noise: float  # variance of the label noise in each output
-    task_second_moments: Float[Array, "mode"]  # m: 1 for standard normal tasks, mean squares for a finite pool
+    task_second_moments: Float[np.ndarray, "mode"]  # m: 1 for standard normal tasks, mean squares for a finite pool
 
     def __init__(
         self,
-        eigenvalues: ArrayLike,
-        context_length: int,
+        eigenvalues: Validated[Float[ArrayLike, "mode"]],
+        context_length: Validated[int],
         *,
-        noise: float = 0.0,
-        task_second_moments: ArrayLike | None = None,
+        noise: Validated[float] = 0.0,
+        task_second_moments: Validated[Float[ArrayLike, "mode"] | None] = None,
     ) -> None:
         s = _variances("eigenvalues", eigenvalues)
         require(bool(np.any(s > 0)), "eigenvalues must hold a positive one; got zeros only.")
@@ -74,12 +74,12 @@ class DiagonalTasks:
         return len(self.eigenvalues)
 
     @property
-    def label_variances(self) -> Float[Array, "mode"]:
+    def label_variances(self) -> Float[np.ndarray, "mode"]:
         """r = m s + noise, variance of each output's labels."""
         return self.task_second_moments * self.eigenvalues + self.noise
 
 
-def require_diagonal_tasks(tasks: DiagonalTasks) -> None:
+def require_diagonal_tasks(tasks: Validated[DiagonalTasks]) -> None:
     """Raise ValueError, saying what to write, unless the tasks are DiagonalTasks.
 
     Source: no formula; conventions of docs/derivations/modes.
@@ -91,7 +91,9 @@ def require_diagonal_tasks(tasks: DiagonalTasks) -> None:
     )
 
 
-def mode_start(start: tuple[ArrayLike, ArrayLike], modes: int) -> tuple[Float[Array, "mode"], Float[Array, "mode"]]:
+def mode_start(
+    start: Validated[tuple[ArrayLike, ArrayLike]], modes: int
+) -> tuple[Float[np.ndarray, "mode"], Float[np.ndarray, "mode"]]:
     """(p₀, q₀) with one number per mode, from scalars or lists. Raises ValueError where they do not fit.
 
     Source: no formula; conventions of docs/derivations/modes.
@@ -106,7 +108,7 @@ def mode_start(start: tuple[ArrayLike, ArrayLike], modes: int) -> tuple[Float[Ar
     return p, q
 
 
-def mode_weights(name: str, values: ArrayLike, modes: int) -> Float[Array, "*batch mode"]:
+def mode_weights(name: str, values: Validated[ArrayLike], modes: int) -> Float[np.ndarray, "*batch mode"]:
     """Finite weights whose last axis is that of the modes. Raises ValueError, with their name, for any other.
 
     Source: no formula; conventions of docs/derivations/modes.
@@ -118,7 +120,7 @@ def mode_weights(name: str, values: ArrayLike, modes: int) -> Float[Array, "*bat
     return array
 
 
-def checked_time(time: ArrayLike) -> Float[Array, "time"]:
+def checked_time(time: Validated[ArrayLike]) -> Float[np.ndarray, "time"]:
     """Increasing times as an array. Raises ValueError for negative, repeated, falling or infinite ones.
 
     Source: no formula; conventions of docs/derivations/modes.
@@ -126,7 +128,7 @@ def checked_time(time: ArrayLike) -> Float[Array, "time"]:
     return increasing_grid("time", np.atleast_1d(numbers("time", time)))
 
 
-def start_floor(size: Float[Array, "n"]) -> Float[Array, "n"]:
+def start_floor(size: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     """Size of each entry below which the solver's tolerance is absolute: a thousandth of the start, where not 0.
 
     Escapes from tiny starts are then as sharp as from large ones.
@@ -137,8 +139,8 @@ def start_floor(size: Float[Array, "n"]) -> Float[Array, "n"]:
 
 
 def checked_mode(
-    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
-) -> tuple[Array, Array, Array, Array]:
+    start: Validated[tuple[ArrayLike, ArrayLike]], limit: Validated[ArrayLike], time_constant: Validated[ArrayLike]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Start (p, q), limit and time constant of single modes as arrays. Raises ValueError where they are impossible.
 
     Source: no formula; conventions of docs/derivations/modes.
@@ -151,7 +153,7 @@ def checked_mode(
     return p, q, np.asarray(limit), np.asarray(tau)
 
 
-def _variances(name: str, values: ArrayLike) -> Float[Array, "mode"]:
+def _variances(name: str, values: Validated[ArrayLike]) -> Float[np.ndarray, "mode"]:
     array = nonnegative(name, values)
     require(array.ndim == 1 and array.size > 0, f"{name} must be a list of numbers; got shape {array.shape}.")
     return array

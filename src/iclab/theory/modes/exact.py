@@ -5,10 +5,10 @@ term couples the modes; the paper's law replaces it by a sum over modes, which h
 """
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 from numpy.typing import ArrayLike
 
-from iclab.numerics import positive, whole_number
+from iclab.numerics import Validated, positive, whole_number
 from iclab.outcomes import ModeCurves, ModeDescent
 from iclab.theory.integration import integrate
 from iclab.theory.modes.diagonal_tasks import (
@@ -26,12 +26,12 @@ __all__ = [
     "exact_loss", "exact_product_loss",
 ]  # fmt: skip
 
-Array = np.ndarray
-
 
 def exact_loss(
-    tasks: DiagonalTasks, value: Float[Array, "*batch mode"], key_query: Float[Array, "*batch mode"]
-) -> Float[Array, "*batch"]:
+    tasks: Validated[DiagonalTasks],
+    value: Validated[Float[ArrayLike, "*batch mode"]],
+    key_query: Validated[Float[ArrayLike, "*batch mode"]],
+) -> float | Float[np.ndarray, "*batch"]:
     """Mean squared error of diagonal weights p, q, summed over outputs; the query's labels carry the noise too.
 
     Source: derived in docs/derivations/modes; at equal p it is twice eq. 14 of mainali2025exact.
@@ -43,8 +43,10 @@ def exact_loss(
 
 
 def exact_gradient(
-    tasks: DiagonalTasks, value: Float[Array, "*batch mode"], key_query: Float[Array, "*batch mode"]
-) -> tuple[Float[Array, "*batch mode"], Float[Array, "*batch mode"]]:
+    tasks: Validated[DiagonalTasks],
+    value: Validated[Float[ArrayLike, "*batch mode"]],
+    key_query: Validated[Float[ArrayLike, "*batch mode"]],
+) -> tuple[Float[np.ndarray, "*batch mode"], Float[np.ndarray, "*batch mode"]]:
     """(∂L/∂p, ∂L/∂q) of exact_loss(). The flow follows −½ of it.
 
     Source: derived in docs/derivations/modes.
@@ -54,7 +56,12 @@ def exact_gradient(
     return -2 * dp, -2 * dq
 
 
-def exact_flow(tasks: DiagonalTasks, *, start: tuple[ArrayLike, ArrayLike], time: Float[Array, "time"]) -> ModeCurves:
+def exact_flow(
+    tasks: Validated[DiagonalTasks],
+    *,
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    time: Validated[Float[ArrayLike, "time"]],
+) -> ModeCurves:
     """Mode curves of the exact gradient flow −½∇L at finite N: the modes compete through a shared term.
 
     `start` is (p₀, q₀), scalars or one per mode. Only the sum Σ (p² − q²) is conserved, see balance_drift(). Modes
@@ -79,7 +86,11 @@ def exact_flow(tasks: DiagonalTasks, *, start: tuple[ArrayLike, ArrayLike], time
 
 
 def exact_descent(
-    tasks: DiagonalTasks, *, start: tuple[ArrayLike, ArrayLike], rate: float, steps: int
+    tasks: Validated[DiagonalTasks],
+    *,
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    rate: Validated[float],
+    steps: Validated[int],
 ) -> ModeDescent:
     """Mode curves of gradient descent on the exact population loss, at steps 0 … steps; time = rate × step.
 
@@ -109,7 +120,7 @@ def exact_descent(
     return ModeDescent(**{**vars(curves), "loss": loss}, stable=settled)
 
 
-def exact_fixed_point(tasks: DiagonalTasks) -> Float[Array, "mode"]:
+def exact_fixed_point(tasks: Validated[DiagonalTasks]) -> Float[np.ndarray, "mode"]:
     """Strengths p q at the minimum of the exact loss; 0 for modes that are switched off.
 
     a = N/((N+1) s) (1 − √r T/(N m s)) with T = N Σ √r/(N + 1 + Σ r/(m s)), sums over the modes that are on. A mode is
@@ -136,7 +147,9 @@ def exact_fixed_point(tasks: DiagonalTasks) -> Float[Array, "mode"]:
     return strength
 
 
-def exact_product_loss(tasks: DiagonalTasks, strength: Float[Array, "*batch mode"]) -> Float[Array, "*batch"]:
+def exact_product_loss(
+    tasks: Validated[DiagonalTasks], strength: Validated[Float[ArrayLike, "*batch mode"]]
+) -> float | Float[np.ndarray, "*batch"]:
     """Least exact loss of modes of given strengths, over all ways to split them into p and q.
 
     The coupling (Σ r p²)(Σ s² q²)/N is least at q/p ∝ √r/s, where it is (Σ √r s |a|)²/N: convex in the strengths, so
@@ -150,7 +163,7 @@ def exact_product_loss(tasks: DiagonalTasks, strength: Float[Array, "*batch mode
     return _separable_loss(tasks, strength) + shared**2 / tasks.context_length
 
 
-def exact_least_loss(tasks: DiagonalTasks) -> float:
+def exact_least_loss(tasks: Validated[DiagonalTasks]) -> float:
     """Exact mean squared error at the end of training.
 
     Source: derived in docs/derivations/modes.
@@ -159,8 +172,10 @@ def exact_least_loss(tasks: DiagonalTasks) -> float:
 
 
 def balance_drift(
-    tasks: DiagonalTasks, value: Float[Array, "*batch mode"], key_query: Float[Array, "*batch mode"]
-) -> Float[Array, "*batch mode"]:
+    tasks: Validated[DiagonalTasks],
+    value: Validated[Float[ArrayLike, "*batch mode"]],
+    key_query: Validated[Float[ArrayLike, "*batch mode"]],
+) -> Float[np.ndarray, "*batch mode"]:
     """d(p² − q²)/dt of each mode under the exact flow, (2/N)(s² q² Σ r p² − r p² Σ s² q²): sums to zero.
 
     So Σ (p² − q²) is the conserved quantity; the balance of a single mode is conserved at leading order only.
@@ -174,35 +189,40 @@ def balance_drift(
     return 2 / tasks.context_length * weighted
 
 
-def _weights(tasks: DiagonalTasks, value: Array, key_query: Array) -> tuple[Array, Array]:
+def _weights(
+    tasks: DiagonalTasks, value: Validated[ArrayLike], key_query: Validated[ArrayLike]
+) -> tuple[np.ndarray, np.ndarray]:
     return mode_weights("value", value, tasks.modes), mode_weights("key_query", key_query, tasks.modes)
 
 
-def _weighted_squares(tasks: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
+def _weighted_squares(
+    tasks: DiagonalTasks, p: Inexact[np.ndarray, "*batch mode"], q: Inexact[np.ndarray, "*batch mode"]
+) -> tuple[Inexact[np.ndarray, "*batch"], Inexact[np.ndarray, "*batch"]]:
     """Σ r p² and Σ s² q², the two factors through which the modes compete."""
-    return np.sum(tasks.label_variances * p**2, axis=-1), np.sum((tasks.eigenvalues * q) ** 2, axis=-1)
+    p_sum, q_sum = np.sum(tasks.label_variances * p**2, axis=-1), np.sum((tasks.eigenvalues * q) ** 2, axis=-1)
+    return np.asarray(p_sum), np.asarray(q_sum)
 
 
-def _separable_loss(tasks: DiagonalTasks, a: Array) -> Array:
+def _separable_loss(tasks: DiagonalTasks, a: Float[np.ndarray, "*batch mode"]) -> float | Float[np.ndarray, "*batch"]:
     s, gain = tasks.eigenvalues, 1 + 1 / tasks.context_length
     own = tasks.task_second_moments * (s - 2 * a * s**2 + gain * a**2 * s**3)
     return np.sum(own, axis=-1) + tasks.modes * tasks.noise
 
 
-def _descent(tasks: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
+def _descent(tasks: DiagonalTasks, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     s, m, r, length = tasks.eigenvalues, tasks.task_second_moments, tasks.label_variances, tasks.context_length
     p_sum, q_sum = _weighted_squares(tasks, p, q)
     residual = m * s**2 * (1 - (1 + 1 / length) * p * q * s)
     return q * residual - r * p * q_sum[..., None] / length, p * residual - q * s**2 * p_sum[..., None] / length
 
 
-def _sharpest(tasks: DiagonalTasks, p: Array, q: Array) -> float:
+def _sharpest(tasks: DiagonalTasks, p: np.ndarray, q: np.ndarray) -> float:
     """Largest curvature of half the loss, from imaginary steps: exact for a polynomial gradient."""
     tilted = np.concatenate([p, q]) + 1e-30j * np.eye(2 * tasks.modes)
     descent = np.concatenate(_descent(tasks, *np.split(tilted, 2, axis=1)), axis=1)
     return float(np.linalg.eigvalsh(-np.imag(descent) / 1e-30)[-1])
 
 
-def _curves(tasks: DiagonalTasks, time: Array, p: Array, q: Array) -> ModeCurves:
+def _curves(tasks: DiagonalTasks, time: np.ndarray, p: np.ndarray, q: np.ndarray) -> ModeCurves:
     p_sum, q_sum = _weighted_squares(tasks, p, q)
     return ModeCurves.of(time, p, q, _separable_loss(tasks, p * q) + p_sum * q_sum / tasks.context_length)

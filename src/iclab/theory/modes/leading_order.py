@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import exprel
 
-from iclab.numerics import checked, checked_number, numbers, require
+from iclab.numerics import Validated, checked, checked_number, numbers, require
 from iclab.outcomes import ModeCurves
 from iclab.theory.modes.diagonal_tasks import (
     DiagonalTasks,
@@ -28,10 +28,10 @@ __all__ = [
     "time_constants", "time_to_fraction",
 ]  # fmt: skip
 
-Array = np.ndarray
 
-
-def paper_time(rate: ArrayLike, tasks: ArrayLike, steps: ArrayLike) -> Array:
+def paper_time(
+    rate: Validated[ArrayLike], tasks: Validated[ArrayLike], steps: Validated[ArrayLike]
+) -> float | np.ndarray:
     """Time t of a published step count: the paper sums the loss over its tasks, so t = rate × tasks × steps.
 
     Where the loss is averaged over tasks, as in the simulations here, use tasks = 1. Units of τ.
@@ -41,7 +41,7 @@ def paper_time(rate: ArrayLike, tasks: ArrayLike, steps: ArrayLike) -> Array:
     return numbers("rate", rate) * numbers("tasks", tasks) * numbers("steps", steps)
 
 
-def time_constants(eigenvalues: Float[Array, "mode"]) -> Float[Array, "mode"]:
+def time_constants(eigenvalues: Validated[Float[ArrayLike, "mode"]]) -> Float[np.ndarray, "mode"]:
     """τ_α = 1/s_α², the time in which a mode grows by the factor e from a small start. inf for s_α = 0.
 
     Source: mainali2025exact, eq. 10, with paper_time as the unit.
@@ -51,7 +51,7 @@ def time_constants(eigenvalues: Float[Array, "mode"]) -> Float[Array, "mode"]:
         return 1 / s**2
 
 
-def limits(tasks: DiagonalTasks) -> Float[Array, "mode"]:
+def limits(tasks: Validated[DiagonalTasks]) -> Float[np.ndarray, "mode"]:
     """Leading order: strengths a∞ = N/((N+1) s + tr Λ) at which the modes settle.
 
     The exact ones are exact_fixed_point(); the two agree for equal eigenvalues.
@@ -66,8 +66,11 @@ def limits(tasks: DiagonalTasks) -> Float[Array, "mode"]:
 
 
 def mode_law(
-    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike, time: ArrayLike
-) -> tuple[Array, Array]:
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    limit: Validated[ArrayLike],
+    time_constant: Validated[ArrayLike],
+    time: Validated[ArrayLike],
+) -> tuple[np.ndarray, np.ndarray]:
     """(p, q) at `time` of one decoupled mode from any start; broadcasts.
 
     With S = √(4 a∞² + (p₀² − q₀²)²), y = 2 a∞ + S and E = exp(−S t/(a∞ τ)), p + q grows and p − q shrinks by the
@@ -103,8 +106,13 @@ def mode_law(
 
 
 def balanced_law(
-    start: ArrayLike, limit: ArrayLike, time_constant: ArrayLike, time: ArrayLike, *, decay: float = 0.0
-) -> Array:
+    start: Validated[ArrayLike],
+    limit: Validated[ArrayLike],
+    time_constant: Validated[ArrayLike],
+    time: Validated[ArrayLike],
+    *,
+    decay: Validated[float] = 0.0,
+) -> np.ndarray:
     """Strength a(t) of a balanced mode (p = q), a logistic curve, with L2 decay of p and q if given.
 
     τ da/dt = 2 a (1 − τ decay − a/a∞). The decay is per unit of time and per weight: a penalty decay·(|p|² + |q|²)
@@ -127,8 +135,11 @@ def balanced_law(
 
 
 def time_to_fraction(
-    fraction: ArrayLike, start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
-) -> Array:
+    fraction: Validated[ArrayLike],
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    limit: Validated[ArrayLike],
+    time_constant: Validated[ArrayLike],
+) -> np.ndarray:
     """Time at which p q first reaches `fraction` of its limit; 0 if it starts there, inf if it never does.
 
     Balanced: (τ/2) ln[f (a∞ − a₀)/((1 − f) a₀)]. Sharp also for fractions close to 1.
@@ -152,7 +163,10 @@ def time_to_fraction(
 
 
 def leading_order(
-    tasks: DiagonalTasks, *, start: tuple[ArrayLike, ArrayLike], time: Float[Array, "time"]
+    tasks: Validated[DiagonalTasks],
+    *,
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    time: Validated[Float[ArrayLike, "time"]],
 ) -> ModeCurves:
     """The paper's mode curves: each mode follows mode_law() on its own. Leading order in 1/N.
 
@@ -167,10 +181,13 @@ def leading_order(
     p, q = mode_start(start, tasks.modes)
     time = checked_time(time)
     value, key_query = mode_law((p, q), limits(tasks), time_constants(tasks.eigenvalues), time[:, None])
-    return ModeCurves.of(time, value, key_query, leading_order_loss(tasks, value * key_query))
+    loss = np.asarray(leading_order_loss(tasks, value * key_query))
+    return ModeCurves.of(time, value, key_query, loss)
 
 
-def leading_order_loss(tasks: DiagonalTasks, strength: Float[Array, "*batch mode"]) -> Float[Array, "*batch"]:
+def leading_order_loss(
+    tasks: Validated[DiagonalTasks], strength: Validated[Float[ArrayLike, "*batch mode"]]
+) -> float | Float[np.ndarray, "*batch"]:
     """The paper's mean squared error Σ s (s a²/a∞ − 2 s a + 1) of modes of strength a.
 
     Exact if p is the same in all modes, else off by O(1/N): see exact_loss().
@@ -184,7 +201,7 @@ def leading_order_loss(tasks: DiagonalTasks, strength: Float[Array, "*batch mode
     return np.sum(s * (s * a**2 / limits(tasks) - 2 * s * a + 1), axis=-1)
 
 
-def decayed_limits(tasks: DiagonalTasks, *, decay: float) -> Float[Array, "mode"]:
+def decayed_limits(tasks: Validated[DiagonalTasks], *, decay: Validated[float]) -> Float[np.ndarray, "mode"]:
     """Leading order: balanced strengths max(0, 1 − decay/s²) a∞ under L2 decay; small modes die.
 
     The decay is per unit of time, as in balanced_law().
@@ -198,7 +215,7 @@ def decayed_limits(tasks: DiagonalTasks, *, decay: float) -> Float[Array, "mode"
     return np.maximum(0.0, 1 - decay * time_constants(tasks.eigenvalues)) * ends if decay else ends
 
 
-def _require_standard(tasks: DiagonalTasks) -> None:
+def _require_standard(tasks: Validated[DiagonalTasks]) -> None:
     """Raise ValueError unless tasks are standard normal and labels free of noise, as leading order in 1/N assumes."""
     require_diagonal_tasks(tasks)
     require(
@@ -208,6 +225,6 @@ def _require_standard(tasks: DiagonalTasks) -> None:
     )
 
 
-def _phase(time: ArrayLike, tau: Array) -> Array:
+def _phase(time: Validated[ArrayLike], tau: np.ndarray) -> float | np.ndarray:
     time = checked("time", time, at_least=0.0)
     return np.where(np.isinf(tau), 0.0, time / np.where(np.isinf(tau), 1.0, tau))

@@ -7,8 +7,9 @@ the flow damps them and lets none grow, so diagonal weights stay diagonal and at
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import numbers, pair, require
+from iclab.numerics import Validated, numbers, pair, require
 from iclab.outcomes import MatrixCurves
 from iclab.theory.integration import integrate
 from iclab.theory.modes.diagonal_tasks import (
@@ -21,12 +22,12 @@ from iclab.theory.modes.diagonal_tasks import (
 
 __all__ = ["matrix_flow", "matrix_gradient", "matrix_loss"]
 
-Array = np.ndarray
-
 
 def matrix_loss(
-    tasks: DiagonalTasks, value: Float[Array, "*batch D D"], key_query: Float[Array, "*batch D D"]
-) -> Float[Array, "*batch"]:
+    tasks: Validated[DiagonalTasks],
+    value: Validated[Float[ArrayLike, "*batch D D"]],
+    key_query: Validated[Float[ArrayLike, "*batch D D"]],
+) -> float | Float[np.ndarray, "*batch"]:
     """Mean squared error of full p and q, given in the eigenbasis of the inputs, summed over outputs.
 
     Source: derived in docs/derivations/modes; tasks and model as in mainali2025exact.
@@ -36,8 +37,10 @@ def matrix_loss(
 
 
 def matrix_gradient(
-    tasks: DiagonalTasks, value: Float[Array, "*batch D D"], key_query: Float[Array, "*batch D D"]
-) -> tuple[Float[Array, "*batch D D"], Float[Array, "*batch D D"]]:
+    tasks: Validated[DiagonalTasks],
+    value: Validated[Float[ArrayLike, "*batch D D"]],
+    key_query: Validated[Float[ArrayLike, "*batch D D"]],
+) -> tuple[Float[np.ndarray, "*batch D D"], Float[np.ndarray, "*batch D D"]]:
     """(∂L/∂p, ∂L/∂q) of matrix_loss(). The flow follows −½ of it.
 
     Source: derived in docs/derivations/modes.
@@ -48,7 +51,10 @@ def matrix_gradient(
 
 
 def matrix_flow(
-    tasks: DiagonalTasks, *, start: tuple[Float[Array, "D D"], Float[Array, "D D"]], time: Float[Array, "time"]
+    tasks: Validated[DiagonalTasks],
+    *,
+    start: Validated[tuple[Float[ArrayLike, "D D"], Float[ArrayLike, "D D"]]],
+    time: Validated[Float[ArrayLike, "time"]],
 ) -> MatrixCurves:
     """Curves of the exact gradient flow −½∇L from full matrices p₀, q₀ in the eigenbasis of the inputs.
 
@@ -71,10 +77,12 @@ def matrix_flow(
         floor=start_floor(np.full(2 * p.size, max(np.max(np.abs(p)), np.max(np.abs(q))))),
     )
     p, q = np.moveaxis(path.reshape(shape), 1, 0)
-    return MatrixCurves(time, p, q, **MatrixCurves.readings(p, q), loss=_loss(tasks, p, q))
+    return MatrixCurves(time, p, q, **MatrixCurves.readings(p, q), loss=np.asarray(_loss(tasks, p, q)))
 
 
-def _matrices(tasks: DiagonalTasks, value: Array, key_query: Array) -> tuple[Array, Array]:
+def _matrices(
+    tasks: DiagonalTasks, value: Validated[ArrayLike], key_query: Validated[ArrayLike]
+) -> tuple[np.ndarray, np.ndarray]:
     p, q = numbers("value", value), numbers("key_query", key_query)
     shape = (tasks.modes, tasks.modes)
     require(
@@ -84,7 +92,7 @@ def _matrices(tasks: DiagonalTasks, value: Array, key_query: Array) -> tuple[Arr
     return p, q
 
 
-def _factors(tasks: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array, Array]:
+def _factors(tasks: DiagonalTasks, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """K, the own gain (1 + 1/N) m s² of each row and A."""
     s, length = tasks.eigenvalues, tasks.context_length
     columns, rows = np.sum(p**2, axis=-2), np.sum(q**2 * s, axis=-1)
@@ -93,14 +101,16 @@ def _factors(tasks: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array, Ar
     return rows, own, own * columns + shared * s / length
 
 
-def _loss(tasks: DiagonalTasks, p: Array, q: Array) -> Array:
+def _loss(
+    tasks: DiagonalTasks, p: Float[np.ndarray, "*batch D D"], q: Float[np.ndarray, "*batch D D"]
+) -> float | Float[np.ndarray, "*batch"]:
     rows, _, weight = _factors(tasks, p, q)
     signal = tasks.task_second_moments * tasks.eigenvalues**2
     strength = np.einsum("...aa,...aa->...a", p, q)
     return np.sum(tasks.label_variances) + np.sum(weight * rows - 2 * signal * strength, axis=-1)
 
 
-def _descent(tasks: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
+def _descent(tasks: DiagonalTasks, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     s, diagonal = tasks.eigenvalues, np.eye(tasks.modes)
     rows, own, weight = _factors(tasks, p, q)
     signal = (tasks.task_second_moments * s**2)[:, None] * diagonal

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, pair, require
+from iclab.numerics import Validated, instance, numbers, pair, require
 from iclab.outcomes import SingleHeadCurves
 from iclab.problem import Regression
 from iclab.theory.integration import integrate
@@ -16,10 +16,8 @@ from iclab.theory.modes.diagonal_tasks import PRECISION, checked_time, mode_star
 
 __all__ = ["single_head_flow", "single_head_limits", "single_head_loss"]
 
-Array = np.ndarray
 
-
-def single_head_limits(problem: Regression) -> Float[Array, "mode"]:
+def single_head_limits(problem: Validated[Regression]) -> Float[np.ndarray, "mode"]:
     """Strengths u U at which one head settles: 1/((1 + 1/N) s + (tr Λ + noise)/N).
 
     Raises ValueError for tasks that are not standard and for several context lengths.
@@ -31,8 +29,10 @@ def single_head_limits(problem: Regression) -> Float[Array, "mode"]:
 
 
 def single_head_loss(
-    problem: Regression, value: Float[Array, "*batch"], key_query: Float[Array, "*batch mode"]
-) -> Float[Array, "*batch"]:
+    problem: Validated[Regression],
+    value: Validated[Float[ArrayLike, "*batch"]],
+    key_query: Validated[Float[ArrayLike, "*batch mode"]],
+) -> float | Float[np.ndarray, "*batch"]:
     """Mean squared error of one head, the query's label noise included: one output, so the noise counts once.
 
     Raises ValueError as single_head_limits(), and for weights that do not fit.
@@ -46,7 +46,10 @@ def single_head_loss(
 
 
 def single_head_flow(
-    problem: Regression, *, start: tuple[float, ArrayLike], time: Float[Array, "time"]
+    problem: Validated[Regression],
+    *,
+    start: Validated[tuple[float, ArrayLike]],
+    time: Validated[Float[ArrayLike, "time"]],
 ) -> SingleHeadCurves:
     """Curves of one head under the flow −½∇L: dU = u s² (1 − u U/a∞), du = Σ s² U (1 − u U/a∞).
 
@@ -63,7 +66,7 @@ def single_head_flow(
     _, matrix = mode_start((first, matrix), len(s))
     time, ends = checked_time(time), single_head_limits(problem)
 
-    def velocity(weights: Array) -> Array:
+    def velocity(weights: np.ndarray) -> np.ndarray:
         value, matrix = weights[0], weights[1:]
         residual = s**2 * (1 - value * matrix / ends)
         return np.concatenate([[matrix @ residual], value * residual])
@@ -72,11 +75,11 @@ def single_head_flow(
     floor = start_floor(np.full(joined.size, np.max(np.abs(joined))))
     path = integrate(velocity, joined, time, tolerance=PRECISION, floor=floor)
     value, key_query = path[:, 0], path[:, 1:]
-    loss = single_head_loss(problem, value, key_query)
+    loss = np.asarray(single_head_loss(problem, value, key_query))
     return SingleHeadCurves(time, value, key_query, value[:, None] * key_query, loss)
 
 
-def _law(problem: Regression) -> tuple[Float[Array, "mode"], int]:
+def _law(problem: Validated[Regression]) -> tuple[Float[np.ndarray, "mode"], int]:
     """Eigenvalues s and context length N of a problem with one length and standard tasks."""
     instance("problem", problem, Regression)
     require(

@@ -4,15 +4,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import numbers
+from iclab.numerics import Validated, numbers
 from iclab.theory.modes.diagonal_tasks import checked_mode
 
 __all__ = ["descent_step", "growth_rates", "largest_step"]
 
-Array = np.ndarray
 
-
-def descent_step(start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, step: ArrayLike) -> tuple[Array, Array]:
+def descent_step(
+    start: Validated[tuple[ArrayLike, ArrayLike]], limit: Validated[ArrayLike], step: Validated[ArrayLike]
+) -> tuple[float | np.ndarray, float | np.ndarray]:
     """(p, q) after one step of gradient descent on a decoupled mode; step h = rate/τ = rate s².
 
     With e = 1 − p q/a∞ the balance p² − q² shrinks by exactly 1 − h² e², and a balanced strength grows by
@@ -25,7 +25,7 @@ def descent_step(start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, step: Arr
     return p + change * q, q + change * p
 
 
-def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:
+def largest_step(limit: Validated[ArrayLike], balance: Validated[ArrayLike] = 0.0) -> float | np.ndarray:
     """Bound on h = rate s² below which gradient descent settles on p q = a∞.
 
     2 a∞/√(4 a∞² + (p² − q²)²), 1 if balanced. Beyond it an unbalanced mode slides along the hyperbola to smaller |p²
@@ -38,8 +38,8 @@ def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:
 
 
 def growth_rates(
-    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
-) -> Float[Array, "*batch 2"]:
+    start: Validated[tuple[ArrayLike, ArrayLike]], limit: Validated[ArrayLike], time_constant: Validated[ArrayLike]
+) -> Float[np.ndarray, "*batch 2"]:
     """The two growth rates of small departures from (p, q), smaller first; they tell saddle from minimum.
 
     At (0, 0): ∓1/τ. On p q = a∞: −(p² + q²)/(a∞ τ) across and 0 along the hyperbola.

@@ -173,7 +173,7 @@ def _by_rank(
     gamma = np.concatenate([np.zeros((1, *gamma.shape[1:])), gamma])
     inputs = tested.clean.input_covariance
     spread = np.einsum("rij,rij->r", gamma, inputs @ gamma @ inputs)
-    return loss(tested.clean, gamma), 1 + spread / tested.context_length
+    return np.asarray(loss(tested.clean, gamma)), 1 + spread / tested.context_length
 
 
 def _require_fit(pretrained: Validated[Moments], tested: Validated[TestContexts]) -> None:

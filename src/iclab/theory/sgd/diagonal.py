@@ -10,13 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import instance
+from iclab.numerics import Validated, instance
 from iclab.problem import Regression
 from iclab.theory.sgd.moments import LengthFactors
 
 __all__ = ["DiagonalLaw", "diagonal_law", "loss_of", "mean_gradient", "noise_map", "stepped_squares"]
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True)
@@ -27,17 +25,17 @@ class DiagonalLaw:
     tasks_ij = E h_i² w_j², mixed_ij = E h_i² h_j w_j, summaries_ij = E h_i² h_j².
     """
 
-    eigenvalues: Float[Array, "D"]
+    eigenvalues: Float[np.ndarray, "D"]
     noise: float
     null_loss: float
-    signal: Float[Array, "D"]
-    curvature: Float[Array, "D D"]
-    tasks: Float[Array, "D D"]
-    mixed: Float[Array, "D D"]
-    summaries: Float[Array, "D D"]
+    signal: Float[np.ndarray, "D"]
+    curvature: Float[np.ndarray, "D D"]
+    tasks: Float[np.ndarray, "D D"]
+    mixed: Float[np.ndarray, "D D"]
+    summaries: Float[np.ndarray, "D D"]
 
 
-def diagonal_law(problem: Regression) -> DiagonalLaw:
+def diagonal_law(problem: Validated[Regression]) -> DiagonalLaw:
     """Moments of the contexts of a problem, by Isserlis over tasks, given the moments of the labels' power.
 
     Source: derived in docs/derivations/sgd.
@@ -68,7 +66,7 @@ def diagonal_law(problem: Regression) -> DiagonalLaw:
     )
 
 
-def loss_of(law: DiagonalLaw, mean: Float[Array, "D D"], squares: Float[Array, "D D"]) -> float:
+def loss_of(law: DiagonalLaw, mean: Float[np.ndarray, "D D"], squares: Float[np.ndarray, "D D"]) -> float:
     """E L for E Γ and E Γ²; the loss of the mean itself where `squares` are its own.
 
     Source: derived in docs/derivations/sgd.
@@ -76,7 +74,7 @@ def loss_of(law: DiagonalLaw, mean: Float[Array, "D D"], squares: Float[Array, "
     return float(law.null_loss - 2 * law.signal @ np.diag(mean) + np.sum(law.curvature * squares))
 
 
-def mean_gradient(law: DiagonalLaw, mean: Float[Array, "D D"]) -> Float[Array, "D D"]:
+def mean_gradient(law: DiagonalLaw, mean: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
     """E g, the gradient of half the population loss.
 
     Source: zhang2025training, eq. 14, for diagonal covariances.
@@ -84,7 +82,7 @@ def mean_gradient(law: DiagonalLaw, mean: Float[Array, "D D"]) -> Float[Array, "
     return law.curvature * mean - np.diag(law.signal)
 
 
-def noise_map(law: DiagonalLaw, squares: Float[Array, "D D"]) -> Float[Array, "D D"]:
+def noise_map(law: DiagonalLaw, squares: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
     """The part of E g² for one context that is linear in E Γ²; it has no negative entry.
 
     Source: derived in docs/derivations/sgd.
@@ -93,8 +91,13 @@ def noise_map(law: DiagonalLaw, squares: Float[Array, "D D"]) -> Float[Array, "D
 
 
 def stepped_squares(
-    law: DiagonalLaw, mean: Float[Array, "D D"], squares: Float[Array, "D D"], *, rate: float, per_batch: float
-) -> Float[Array, "D D"]:
+    law: DiagonalLaw,
+    mean: Float[np.ndarray, "D D"],
+    squares: Float[np.ndarray, "D D"],
+    *,
+    rate: float,
+    per_batch: float,
+) -> Float[np.ndarray, "D D"]:
     """E Γ² after one step on batches of size B, per_batch = 1/B.
 
     Source: derived in docs/derivations/sgd.
@@ -107,7 +110,7 @@ def stepped_squares(
     return squares - 2 * rate * linear + rate**2 * ((1 - per_batch) * square + per_batch * noise)
 
 
-def _gradient_squares(law: DiagonalLaw, unexplained: Float[Array, "D D"]) -> Float[Array, "D D"]:
+def _gradient_squares(law: DiagonalLaw, unexplained: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
     """E g_ij² without label noise at the query, from E h_i² v_j² with v the task that Γ leaves unexplained."""
     s = law.eigenvalues
     return np.outer(unexplained @ s, s) + 2 * unexplained * s**2

@@ -9,8 +9,9 @@ import math
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, require, whole_number
+from iclab.numerics import Validated, instance, numbers, require, whole_number
 from iclab.outcomes import ExpectedLoss
 from iclab.problem import Regression
 from iclab.theory.sgd.diagonal import diagonal_law, loss_of, mean_gradient, noise_map, stepped_squares
@@ -18,11 +19,14 @@ from iclab.theory.sgd.moments import checked_batch
 
 __all__ = ["critical_rate", "expected_loss"]
 
-Array = np.ndarray
-
 
 def expected_loss(
-    problem: Regression, *, rate: float, batch: float, steps: int, start: Float[Array, "D D"] | None = None
+    problem: Validated[Regression],
+    *,
+    rate: Validated[float],
+    batch: Validated[float],
+    steps: Validated[int],
+    start: Validated[Float[ArrayLike, "D D"] | None] = None,
 ) -> ExpectedLoss:
     """Mean squared error of one-pass SGD on Γ, averaged over all draws, at steps 0 … steps. Exact.
 
@@ -55,7 +59,7 @@ def expected_loss(
     )
 
 
-def critical_rate(problem: Regression, *, batch: float) -> float:
+def critical_rate(problem: Validated[Regression], *, batch: Validated[float]) -> float:
     """Learning rate at and above which one-pass SGD on Γ is unstable in mean square.
 
     The map of second moments, I − rate A + rate² B, has spectral radius 1 where 1/rate is that of A⁻¹B: positive
@@ -88,7 +92,7 @@ def critical_rate(problem: Regression, *, batch: float) -> float:
     )
 
 
-def _present(problem: Regression, start: Float[Array, "D D"] | None) -> Float[Array, "d d"]:
+def _present(problem: Regression, start: Validated[Float[ArrayLike, "D D"] | None]) -> Float[np.ndarray, "d d"]:
     """Γ at the start on the modes that have inputs; the others never reach a prediction."""
     size = problem.dimension
     gamma = np.zeros((size, size)) if start is None else numbers("start", start)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, pair, require, whole_number
+from iclab.numerics import Validated, instance, numbers, pair, require, whole_number
 from iclab.outcomes import SmallNoiseLoss
 from iclab.problem import Regression
 from iclab.theory.population import gradient, loss
@@ -16,11 +16,14 @@ from iclab.theory.sgd.moments import ContextMoments, checked_batch, context_mome
 
 __all__ = ["balance_step", "expected_balance_step", "small_noise_loss"]
 
-Array = np.ndarray
-
 
 def small_noise_loss(
-    problem: Regression, *, rate: float, batch: float, steps: int, start: tuple[float, ArrayLike]
+    problem: Validated[Regression],
+    *,
+    rate: Validated[float],
+    batch: Validated[float],
+    steps: Validated[int],
+    start: Validated[tuple[float, ArrayLike]],
 ) -> SmallNoiseLoss:
     """Expected loss and balance of SGD on one head at steps 0 … steps, to first order in rate/batch.
 
@@ -65,12 +68,12 @@ def small_noise_loss(
 
 
 def balance_step(
-    value: Float[Array, "*batch"],
-    key_query: Float[Array, "*batch D D"],
-    gradient: Float[Array, "*batch D D"],
+    value: Validated[Float[ArrayLike, "*batch"]],
+    key_query: Validated[Float[ArrayLike, "*batch D D"]],
+    gradient: Validated[Float[ArrayLike, "*batch D D"]],
     *,
-    rate: float,
-) -> Float[Array, "*batch"]:
+    rate: Validated[float],
+) -> float | Float[np.ndarray, "*batch"]:
     """Exact change of u² − |U|² in one step: rate² (⟨g, U⟩² − u² |g|²).
 
     g is the gradient with respect to Γ of half the mean squared error of the step's batch. On balanced weights the
@@ -83,7 +86,12 @@ def balance_step(
 
 
 def expected_balance_step(
-    problem: Regression, value: float, key_query: Float[Array, "D D"], *, rate: float, batch: float
+    problem: Validated[Regression],
+    value: Validated[float],
+    key_query: Validated[ArrayLike],
+    *,
+    rate: Validated[float],
+    batch: Validated[float],
 ) -> float:
     """Average over batches of balance_step() at given weights; exact.
 
@@ -106,7 +114,7 @@ def _law(problem: Regression) -> ContextMoments:
     )
 
 
-def _weights(dimension: int, start: tuple[float, ArrayLike]) -> Float[Array, "n"]:
+def _weights(dimension: int, start: Validated[tuple[float, ArrayLike]]) -> Float[np.ndarray, "n"]:
     value, matrix = (numbers("start", part) for part in pair("start", start))
     require(
         value.shape == () and matrix.shape in ((), (dimension,), (dimension, dimension)),
@@ -117,23 +125,23 @@ def _weights(dimension: int, start: tuple[float, ArrayLike]) -> Float[Array, "n"
     return np.concatenate([[value], full.ravel()])
 
 
-def _gamma(weights: Float[Array, "n"]) -> Float[Array, "D D"]:
+def _gamma(weights: Float[np.ndarray, "n"]) -> Float[np.ndarray, "D D"]:
     size = round(np.sqrt(len(weights) - 1))
     return weights[0] * weights[1:].reshape(size, size)
 
 
-def _half_gradient(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n"]:
+def _half_gradient(law: ContextMoments, weights: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     """Gradient of half the population loss in (u, U)."""
     flow = gradient(law.population, _gamma(weights)).ravel() / 2
     return np.concatenate([[flow @ weights[1:]], weights[0] * flow])
 
 
-def _gamma_hessian(law: ContextMoments) -> Float[Array, "n n"]:
+def _gamma_hessian(law: ContextMoments) -> Float[np.ndarray, "n n"]:
     """M, the Hessian of half the population loss in vec Γ."""
     return np.kron(law.population.second, law.population.input_covariance)
 
 
-def _curvature(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n n"]:
+def _curvature(law: ContextMoments, weights: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n n"]:
     """Hessian of half the population loss in (u, U)."""
     value, matrix, hessian = weights[0], weights[1:], _gamma_hessian(law)
     edge = 2 * value * hessian @ matrix - law.population.cross.ravel()
@@ -141,8 +149,8 @@ def _curvature(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, 
 
 
 def _third_derivative(
-    law: ContextMoments, weights: Float[Array, "n"], covariance: Float[Array, "n n"]
-) -> Float[Array, "n"]:
+    law: ContextMoments, weights: Float[np.ndarray, "n"], covariance: Float[np.ndarray, "n n"]
+) -> Float[np.ndarray, "n"]:
     """Third derivative of half the population loss, contracted with the covariance."""
     value, matrix, hessian = weights[0], weights[1:], _gamma_hessian(law)
     across = covariance[0, 1:]
@@ -150,7 +158,7 @@ def _third_derivative(
     return np.concatenate([[first], 2 * hessian @ matrix * covariance[0, 0] + 4 * value * hessian @ across])
 
 
-def _gradient_covariance(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n n"]:
+def _gradient_covariance(law: ContextMoments, weights: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n n"]:
     """Covariance over contexts of the gradient of half the squared error in (u, U)."""
     gamma = _gamma(weights)
     drift = gradient(law.population, gamma).ravel() / 2

@@ -7,23 +7,23 @@ that labels without noise have variance 1. Losses include the noise of the query
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from iclab.numerics import MOST, checked_number, numbers, require, whole_number
+from iclab.numerics import MOST, Validated, checked_number, numbers, require, whole_number
 
 __all__ = ["attention_mixing", "best_loss", "best_readout", "best_value_scales", "loss", "matched_loss"]
 
-Array = np.ndarray
 MOST_PAIRS = 5000  # 400 MB of mixing weights
 
 
 def loss(
-    x_mixing: Float[Array, "token pair"],
-    y_mixing: Float[Array, "token pair"],
+    x_mixing: Validated[Float[ArrayLike, "token pair"]],
+    y_mixing: Validated[Float[ArrayLike, "token pair"]],
     *,
-    dimension: int,
-    noise: float = 0.0,
-    readout: float,
+    dimension: Validated[int],
+    noise: Validated[float] = 0.0,
+    readout: Validated[float],
 ) -> float:
     """Exact loss of the mechanism for any mixing of inputs, A, and of labels, B, and a scale c of the second layer.
 
@@ -40,7 +40,11 @@ def loss(
 
 
 def best_readout(
-    x_mixing: Float[Array, "token pair"], y_mixing: Float[Array, "token pair"], *, dimension: int, noise: float = 0.0
+    x_mixing: Validated[Float[ArrayLike, "token pair"]],
+    y_mixing: Validated[Float[ArrayLike, "token pair"]],
+    *,
+    dimension: Validated[int],
+    noise: Validated[float] = 0.0,
 ) -> float:
     """Scale of the second layer with the least loss; 0 where nothing was mixed.
 
@@ -53,7 +57,11 @@ def best_readout(
 
 
 def best_loss(
-    x_mixing: Float[Array, "token pair"], y_mixing: Float[Array, "token pair"], *, dimension: int, noise: float = 0.0
+    x_mixing: Validated[Float[ArrayLike, "token pair"]],
+    y_mixing: Validated[Float[ArrayLike, "token pair"]],
+    *,
+    dimension: Validated[int],
+    noise: Validated[float] = 0.0,
 ) -> float:
     """Loss at the best scale of the second layer.
 
@@ -66,8 +74,13 @@ def best_loss(
 
 
 def attention_mixing(
-    pairs: int, *, masked: bool, gain: float = 1.0, x_value: float = 1.0, y_value: float = 1.0
-) -> tuple[Float[Array, "token pair"], Float[Array, "token pair"]]:
+    pairs: Validated[int],
+    *,
+    masked: Validated[bool],
+    gain: Validated[float] = 1.0,
+    x_value: Validated[float] = 1.0,
+    y_value: Validated[float] = 1.0,
+) -> tuple[Float[np.ndarray, "token pair"], Float[np.ndarray, "token pair"]]:
     """Mixing of inputs and of labels by one softmax layer whose scores depend on positions alone.
 
     A token attends with weight `gain` to the two of its pair, itself included, with weight 1 to all others, to
@@ -96,7 +109,7 @@ def attention_mixing(
     return tuple((own + scale * weight)[:, role::2] for role, scale in enumerate(scales))  # type: ignore[return-value]
 
 
-def matched_loss(pairs: int, *, dimension: int, noise: float = 0.0) -> float:
+def matched_loss(pairs: Validated[int], *, dimension: Validated[int], noise: Validated[float] = 0.0) -> float:
     """Least loss where every pair is brought together perfectly: that of linear attention on joint tokens.
 
     noise + (d (1 + noise) + 1)/(D + d (1 + noise) + 1).
@@ -111,7 +124,12 @@ def matched_loss(pairs: int, *, dimension: int, noise: float = 0.0) -> float:
 
 
 def best_value_scales(
-    pairs: int, *, dimension: int, masked: bool, gain: float = 1.0, noise: float = 0.0
+    pairs: Validated[int],
+    *,
+    dimension: Validated[int],
+    masked: Validated[bool],
+    gain: Validated[float] = 1.0,
+    noise: Validated[float] = 0.0,
 ) -> tuple[float, float]:
     """Values of inputs and labels with the least loss at the best scale of the second layer.
 
@@ -122,7 +140,7 @@ def best_value_scales(
     Source: derived in docs/derivations/token_mixing.
     """
 
-    def height(values: Float[Array, "2"]) -> float:
+    def height(values: Float[np.ndarray, "2"]) -> float:
         mixing = attention_mixing(pairs, masked=masked, gain=gain, x_value=values[0], y_value=values[1])
         return best_loss(*mixing, dimension=dimension, noise=noise)
 
@@ -135,7 +153,10 @@ def best_value_scales(
 
 
 def _sizes(
-    x_mixing: Float[Array, "token pair"], y_mixing: Float[Array, "token pair"], dimension: int, noise: float
+    x_mixing: Validated[Float[ArrayLike, "token pair"]],
+    y_mixing: Validated[Float[ArrayLike, "token pair"]],
+    dimension: Validated[int],
+    noise: Validated[float],
 ) -> tuple[float, float]:
     """tr G and the bracket that multiplies c² in the loss."""
     a, b = numbers("x_mixing", x_mixing), numbers("y_mixing", y_mixing)
@@ -151,5 +172,5 @@ def _sizes(
     return trace, trace**2 + float(np.sum(joint * joint.T)) + size * (1 + ripple) * float(np.sum(joint**2))
 
 
-def _noise(noise: float) -> float:
+def _noise(noise: Validated[float]) -> float:
     return checked_number("noise", noise, at_least=0.0, advice="It is a variance.")

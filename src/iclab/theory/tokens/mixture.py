@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from iclab.attention import Layer, MergedAttention
-from iclab.numerics import instance, numbers, positive, require
+from iclab.numerics import Validated, instance, numbers, positive, require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression, checked_mixture
 from iclab.theory.integration import integrate
@@ -23,13 +24,11 @@ __all__ = [
     "mixture_moments",
 ]  # fmt: skip
 
-Array = np.ndarray
-
 
 def mixture_moments(
-    problem: Regression,
-    in_context_fraction: float,
-    in_weight_task: Sequence[float] | Float[Array, "D"],
+    problem: Validated[Regression],
+    in_context_fraction: Validated[float],
+    in_weight_task: Validated[Float[ArrayLike, "D"]],
     *,
     random_labels: bool = False,
 ) -> MixtureMoments:
@@ -53,7 +52,7 @@ def mixture_moments(
     return token_moments(problem, fresh_tasks(problem).mixed(fixed, in_context_fraction))
 
 
-def in_context_test(problem: Regression) -> MixtureMoments:
+def in_context_test(problem: Validated[Regression]) -> MixtureMoments:
     """The law of the ICL test: every sequence has a fresh task. Its loss() is the ICL test loss.
 
     Source: zhang2025training, in-context and in-weight data; derived in docs/derivations/mixture.
@@ -62,7 +61,9 @@ def in_context_test(problem: Regression) -> MixtureMoments:
     return mixture_moments(problem, 1.0, np.zeros(problem.dimension))
 
 
-def in_weight_test(problem: Regression, in_weight_task: Sequence[float] | Float[Array, "D"]) -> MixtureMoments:
+def in_weight_test(
+    problem: Validated[Regression], in_weight_task: Validated[Float[ArrayLike, "D"]]
+) -> MixtureMoments:
     """The law of the IWL test: random context labels, the query's label w*ᵀx_q. Its loss() is the IWL test loss.
 
     A layer that predicts from its weights succeeds; one that uses the context fails.
@@ -75,7 +76,7 @@ def in_weight_test(problem: Regression, in_weight_task: Sequence[float] | Float[
     return mixture_moments(problem, 0.0, in_weight_task, random_labels=True)
 
 
-def interaction(weights: Layer) -> Float[Array, "*batch D+1 D+1 D"]:
+def interaction(weights: Validated[Layer]) -> Float[np.ndarray, "*batch token token D"]:
     """T = Σ_heads a ⊗ B, through which linear attention acts: prediction Σ T_abc M_ab x_qc.
 
     B is the key-query matrix of a merged head and Σ_r k qᵀ of a separate one. A restricted layer has Γ in
@@ -90,7 +91,9 @@ def interaction(weights: Layer) -> Float[Array, "*batch D+1 D+1 D"]:
     return np.einsum("...ha,...hbc->...abc" if len(parts) == 2 else "...ha,...hrb,...hrc->...abc", *parts)
 
 
-def loss(moments: MixtureMoments, weights: Layer | Float[Array, "*batch D+1 D+1 D"]) -> Float[Array, "*batch"]:
+def loss(
+    moments: Validated[MixtureMoments], weights: Validated[Layer | Float[ArrayLike, "*batch token token D"]]
+) -> float | Float[np.ndarray, "*batch"]:
     """Mean squared error of linear attention, given by its weights or by its interaction T.
 
     L = null_loss − 2⟨b, T⟩ + ⟨T, S T⟩, noise of the query's label included. Under the moments of another law,
@@ -112,7 +115,7 @@ def loss(moments: MixtureMoments, weights: Layer | Float[Array, "*batch D+1 D+1 
     return moments.null_loss - 2 * flat @ moments.cross.ravel() + quadratic
 
 
-def growth_rates(moments: MixtureMoments) -> Float[Array, "D+1"]:
+def growth_rates(moments: Validated[MixtureMoments]) -> Float[np.ndarray, "token"]:
     """Growth rates of a tiny start, in units of 1/τ, largest first.
 
     The singular values of b as a (D+1) × D(D+1) matrix: near the origin da/dt = b : B and dB/dt = a · b. For
@@ -125,7 +128,11 @@ def growth_rates(moments: MixtureMoments) -> Float[Array, "D+1"]:
 
 
 def flow(
-    moments: MixtureMoments, start: MergedAttention, time: Float[Array, "time"], *, tolerance: float = 1e-9
+    moments: Validated[MixtureMoments],
+    start: Validated[MergedAttention],
+    time: Validated[Float[ArrayLike, "time"]],
+    *,
+    tolerance: Validated[float] = 1e-9,
 ) -> Trajectory:
     """Gradient flow of an unrestricted merged layer on half the mean squared error, from `start` at time 0.
 
@@ -149,7 +156,13 @@ def flow(
     return _trajectory(moments, np.asarray(time, dtype=float), states.reshape(-1, *initial.shape))
 
 
-def descend(moments: MixtureMoments, start: MergedAttention, steps: Sequence[int], *, rate: float) -> Trajectory:
+def descend(
+    moments: Validated[MixtureMoments],
+    start: Validated[MergedAttention],
+    steps: Validated[Sequence[int]],
+    *,
+    rate: Validated[float],
+) -> Trajectory:
     """Gradient descent in steps of the flow, recorded after each of `steps`; time = rate × step.
 
     One step goes `rate`, the learning rate on half the mean squared error, along the velocity of the flow. Rates and
@@ -185,7 +198,7 @@ def descend(moments: MixtureMoments, start: MergedAttention, steps: Sequence[int
     return _trajectory(moments, rate * recorded, np.stack(kept))
 
 
-def _state(moments: MixtureMoments, start: MergedAttention) -> Float[Array, "head entry"]:
+def _state(moments: MixtureMoments, start: MergedAttention) -> Float[np.ndarray, "head entry"]:
     """The weights of each head in one row: a, then B."""
     dimension = moments.dimension
     require(
@@ -202,7 +215,7 @@ def _state(moments: MixtureMoments, start: MergedAttention) -> Float[Array, "hea
     return state
 
 
-def _velocity(moments: MixtureMoments, state: Float[Array, "head entry"]) -> Float[Array, "head entry"]:
+def _velocity(moments: MixtureMoments, state: Float[np.ndarray, "head entry"]) -> Float[np.ndarray, "head entry"]:
     rows = moments.dimension + 1
     value, key_query = state[:, :rows], state[:, rows:]
     residual = moments.cross.ravel() - _matrix(moments) @ (value.T @ key_query).ravel()
@@ -211,15 +224,15 @@ def _velocity(moments: MixtureMoments, state: Float[Array, "head entry"]) -> Flo
 
 
 def _trajectory(
-    moments: MixtureMoments, time: Float[Array, "time"], states: Float[Array, "time head entry"]
+    moments: MixtureMoments, time: Float[np.ndarray, "time"], states: Float[np.ndarray, "time head entry"]
 ) -> Trajectory:
     rows = moments.dimension + 1
     weights = MergedAttention(
         states[..., :rows], states[..., rows:].reshape(*states.shape[:-1], rows, moments.dimension)
     )
-    return Trajectory(time, loss(moments, weights), weights)
+    return Trajectory(time, np.asarray(loss(moments, weights)), weights)
 
 
-def _matrix(moments: MixtureMoments) -> Float[Array, "feature feature"]:
+def _matrix(moments: MixtureMoments) -> Float[np.ndarray, "feature feature"]:
     """S with the three axes of each φ made one."""
     return moments.second.reshape(moments.cross.size, moments.cross.size)
