@@ -1,4 +1,4 @@
-"""Stability of one decoupled mode: its fixed points under the flow, and a finite step of gradient descent."""
+"""Stability of one decoupled mode: its fixed points under the flow, and a finite gradient-descent step."""
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,7 @@ __all__ = ["descent_step", "growth_rates", "largest_step"]
 def descent_step(
     start: Validated[tuple[ArrayLike, ArrayLike]], limit: Validated[ArrayLike], step: Validated[ArrayLike]
 ) -> tuple[float | np.ndarray, float | np.ndarray]:
-    """(p, q) after one step of gradient descent on a decoupled mode; step h = rate/τ = rate s².
+    """(p, q) after one gradient-descent step on a decoupled mode; step h = rate/τ = rate s².
 
     With e = 1 − p q/a∞ the balance p² − q² shrinks by exactly 1 − h² e², and a balanced strength grows by
     (1 + h e)²: conservation is a law of the flow alone.
