@@ -137,7 +137,7 @@ MOVED = {
     "theory.leverage": "theory.pretraining.leverage",
     "theory.mixture": "theory.tokens.mixture",
     "theory.modes_exact": "theory.modes.exact",
-    "theory.modes_head": "theory.modes.head",
+    "theory.modes_head": "theory.modes.single_head",
     "theory.modes_matrix": "theory.modes.matrix",
     "theory.modes_stability": "theory.modes.stability",
     "theory.multi_output": "theory.dynamics.multi_output",

@@ -62,7 +62,7 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
     moments = population.moments(case.problem)
     modes = range(moments.dimension)
     sets = [chosen for count in range(case.heads + 1) for chosen in combinations(modes, count)]
-    found = [population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets]
+    found = np.array([population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets])
     return {"points": labelled({"point": None}, loss=np.sort(found))}
 
 

@@ -62,7 +62,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, Labelled]:
     tests = (mixture.in_context_test(case.problem), mixture.in_weight_test(case.problem, task))
     found = []
     for fraction in case.fractions:
-        law = mixture.moments(case.problem, fraction, task, random_labels=fraction == 0)
+        law = mixture.mixture_moments(case.problem, fraction, task, random_labels=fraction == 0)
         flow = mixture.flow(law, start, time)
         found.append([flow.loss, *(mixture.loss(test, flow.weights) for test in tests)])
     rows = np.stack(found, axis=1)

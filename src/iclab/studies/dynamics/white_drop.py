@@ -66,7 +66,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labelled
     moments = population.moments(case.problem)
     amplitude, time = dynamics.growing_amplitude(moments, start), case.rate * marks(case.steps)
     return {
-        "closed_form": LossCurve(time, dynamics.white_merged_loss(case.problem, amplitude, time)),
+        "closed_form": LossCurve(time, np.asarray(dynamics.white_merged_loss(case.problem, amplitude, time))),
         "half_drop": labelled({}, half_drop=dynamics.white_drop_time(case.problem, amplitude)),
         "levels": Levels(np.array([moments.null_loss, population.best_loss(moments)])),
     }

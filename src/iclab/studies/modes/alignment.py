@@ -60,13 +60,11 @@ def theory(case: Case) -> dict[str, Labelled]:
     from iclab.theory import modes
 
     problem, everywhere = case.problem, np.ones((case.problem.dimension,) * 2)
-    length, law = problem.context_lengths[0], {"noise": problem.noise}
+    tasks = modes.DiagonalTasks(problem.eigenvalues, problem.context_lengths[0], noise=problem.noise)
     groups = {}
     for name, kept in (("flow", everywhere), ("diagonal", np.eye(problem.dimension))):
         curves = [
-            modes.matrix_flow(
-                np.array(problem.eigenvalues), length, start=(p * kept, q * kept), time=case.schedule.time, **law
-            )
+            modes.matrix_flow(tasks, start=(p * kept, q * kept), time=case.schedule.time)
             for p, q in case.matrices.swapaxes(0, 1)
         ]
         groups[name] = aligned(curves, {"start": None, "time": case.schedule.time})

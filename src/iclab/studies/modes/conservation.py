@@ -64,12 +64,10 @@ def theory(case: Case) -> dict[str, Labelled]:
     start = (case.value, case.key_query)
     noisy = sgd.small_noise_loss(case.problem, batch=case.batch, rate=case.rate, steps=case.steps, start=start)
     time = noisy.time[:: case.head.every]
-    head = modes.head_flow(
-        np.array(case.problem.eigenvalues), case.problem.context_lengths[0], start=start, time=time
-    )
+    clean = Regression(case.problem.eigenvalues, case.problem.context_lengths[0])  # no noise changes the balance
+    head = modes.single_head_flow(clean, start=start, time=time)
     flow = modes.exact_flow(
-        np.array(case.eigenvalues),
-        case.context_length,
+        modes.DiagonalTasks(case.eigenvalues, case.context_length),
         start=(case.initial, case.initial),
         time=case.transformer.time,
     )

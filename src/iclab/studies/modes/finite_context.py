@@ -51,9 +51,10 @@ def theory(case: Case) -> dict[str, Labelled]:
 
 def exact_strengths(case: Case, lengths: Int[np.ndarray, "context_length"]) -> Labelled:
     """Exact fixed points for each noise and length."""
-    from iclab.theory.modes import exact_fixed_point
+    from iclab.theory.modes import DiagonalTasks, exact_fixed_point
 
-    rows = [[exact_fixed_point(case.eigenvalues, int(n), noise=noise) for n in lengths] for noise in case.noises]
+    laws = [[DiagonalTasks(case.eigenvalues, int(n), noise=noise) for n in lengths] for noise in case.noises]
+    rows = [[exact_fixed_point(tasks) for tasks in row] for row in laws]
     return labelled({"noise": case.noises, "context_length": lengths, "mode": None}, strength=rows)
 
 
@@ -61,7 +62,7 @@ def leading_strengths(case: Case, lengths: Int[np.ndarray, "context_length"]) ->
     """Fixed points at leading order, the same for every noise."""
     from iclab.theory import modes
 
-    row = [modes.limits(case.eigenvalues, int(n)) for n in lengths]
+    row = [modes.limits(modes.DiagonalTasks(case.eigenvalues, int(n))) for n in lengths]
     return labelled(
         {"noise": case.noises, "context_length": lengths, "mode": None}, strength=[row] * len(case.noises)
     )

@@ -74,7 +74,10 @@ def strengths(
     law: Callable[..., ModeCurves], case: Case, lengths: Sequence[int], time: Float[np.ndarray, "time"]
 ) -> Float[np.ndarray, "context_length time mode"]:
     """Strengths of the modes under a law at several context lengths."""
-    return np.stack([law(case.eigenvalues, n, start=case.start, time=time).strength for n in lengths])
+    from iclab.theory.modes import DiagonalTasks
+
+    tasks = [DiagonalTasks(case.eigenvalues, length) for length in lengths]
+    return np.stack([law(each, start=case.start, time=time).strength for each in tasks])
 
 
 def stages(case: Case, strength: Float[np.ndarray, "context_length time mode"]) -> Labelled:
@@ -89,7 +92,7 @@ def largest_gap(case: Case, length: int) -> float:
 
     laws, time = (modes.leading_order, modes.exact_flow), np.linspace(0, 40, 201)
     leading, exact = (strengths(law, case, [length], time)[0] for law in laws)
-    return float(np.max(np.abs(leading - exact) / modes.limits(case.eigenvalues, length)))
+    return float(np.max(np.abs(leading - exact) / modes.limits(modes.DiagonalTasks(case.eigenvalues, length))))
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:

@@ -47,7 +47,7 @@ class Case(Checked):
         """a∞, the strength of a learned mode."""
         from iclab.theory import modes
 
-        return float(modes.limits(np.array([self.eigenvalue]), self.context_length)[0])
+        return float(modes.limits(modes.DiagonalTasks([self.eigenvalue], self.context_length))[0])
 
 
 def theory(case: Case) -> dict[str, Labelled]:

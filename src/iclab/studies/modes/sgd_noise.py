@@ -99,7 +99,7 @@ def sampled(case: Case, rates: tuple[float, ...], batches: tuple[int, ...], *, k
     for rate, batch in zip(rates, batches, strict=True):
         keys = jax.random.split(jax.random.fold_in(key, batch), case.runs)
         runs = gamma_sgd(case.problem, rate=rate, batch=batch, steps=case.steps, every=case.every, key=keys)
-        losses = population.loss(law, runs.gamma)
+        losses = np.asarray(population.loss(law, runs.gamma))
         rows.append([losses.mean(axis=0), np.median(losses, axis=0), runs.batch_loss.mean(axis=0)])
     loss, median, batch_loss = np.moveaxis(np.array(rows), 1, 0)
     axes = {"setting": None, "step": case.every * np.arange(RECORDS + 1)}

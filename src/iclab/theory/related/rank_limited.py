@@ -138,7 +138,7 @@ def critical_noise(pretrained: Validated[Moments], tested: Validated[TestContext
     )
     clean, slope = _by_rank(pretrained, tested)
     helps, costs = -np.diff(clean), np.diff(slope)
-    return np.divide(helps, costs, out=np.zeros(len(helps)), where=modes(pretrained).worth > 0)
+    return np.divide(helps, costs, out=np.zeros(len(helps)), where=modes(pretrained).contribution > 0)
 
 
 def crossover(
@@ -173,7 +173,7 @@ def _by_rank(
     gamma = np.concatenate([np.zeros((1, *gamma.shape[1:])), gamma])
     inputs = tested.clean.input_covariance
     spread = np.einsum("rij,rij->r", gamma, inputs @ gamma @ inputs)
-    return loss(tested.clean, gamma), 1 + spread / tested.context_length
+    return np.asarray(loss(tested.clean, gamma)), 1 + spread / tested.context_length
 
 
 def _require_fit(pretrained: Validated[Moments], tested: Validated[TestContexts]) -> None:
