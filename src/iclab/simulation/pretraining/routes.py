@@ -23,6 +23,10 @@ from jaxtyping import Float
 
 from iclab.simulation.linear.summaries import Summaries
 
+__all__ = [
+    "FACTORED", "ITERATIVE", "Check", "Parts", "Readout", "Solution", "adjoint", "check", "predictions", "solve",
+]  # fmt: skip
+
 Parts = Sequence[Summaries]
 Readout = Float[Any, "D D+1"]
 Linear = Callable[[Any], Any]
@@ -71,7 +75,7 @@ def kernel(data: Parts, count: int, ridge: float) -> Solution:
         ) from error
     weight = linear.cho_solve(factor, y)
     readout = x.T @ (weight[:, None] * g)
-    missed = y - answer(Summaries(x, g, y), readout) - penalty * weight
+    missed = y - predictions(Summaries(x, g, y), readout) - penalty * weight
     return Solution(readout + x.T @ (linear.cho_solve(factor, missed)[:, None] * g), 0)
 
 
@@ -139,18 +143,35 @@ def dual(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> 
 
     def gram(weight: Any) -> Any:
         readout = adjoint(data, split(weight))
-        return concatenate([answer(part, readout) for part in data]) + penalty * weight
+        return concatenate([predictions(part, readout) for part in data]) + penalty * weight
 
     target = concatenate([part.target for part in data])
     weight, steps = _conjugate_gradients(gram, target, lambda part: part, tolerance, most)
     return Solution(adjoint(data, split(weight)), steps)
 
 
+FACTORED: dict[str, Callable[[Parts, int, float], Solution]] = {"direct": direct, "kernel": kernel}
+"""Routes that factor a matrix: of sequences, their number and the ridge."""
+ITERATIVE: dict[str, Callable[[Parts, int, float, float, int], Solution]] = {
+    "plain": plain,
+    "preconditioned": preconditioned,
+    "dual": dual,
+}
+"""Routes by conjugate gradients: of sequences, their number, the ridge, the tolerance and the most iterations."""
+
+
+def solve(route: str, data: Parts, count: int, ridge: float, *, tolerance: float, most: int) -> Solution:
+    """The solution by a named route; those that factor a matrix need neither tolerance nor a limit of iterations."""
+    if route in FACTORED:
+        return FACTORED[route](data, count, ridge)
+    return ITERATIVE[route](data, count, ridge, tolerance, most)
+
+
 def check(data: Parts, count: int, ridge: float, readout: Readout) -> Check:
     """How far a readout is from the minimum, and its error on the sequences."""
     slope, start, squares = -ridge / _scale(data, count) * readout, readout * 0, 0.0
     for part in data:
-        missed = part.target - answer(part, readout)
+        missed = part.target - predictions(part, readout)
         slope = slope + adjoint([part], [missed])
         start = start + adjoint([part], [part.target])
         squares += _dot(missed, missed)
@@ -158,7 +179,7 @@ def check(data: Parts, count: int, ridge: float, readout: Readout) -> Check:
     return Check(_norm(slope) / norm if norm > 0 else _norm(slope), squares / count)
 
 
-def answer(part: Summaries, readout: Readout) -> Float[Any, "row"]:
+def predictions(part: Summaries, readout: Readout) -> Float[Any, "row"]:
     """The answer to every query."""
     return _library([part]).vecdot(part.features @ readout.T, part.query)
 
@@ -176,7 +197,7 @@ def _scale(data: Parts, count: int) -> float:
 def _curvature(data: Parts, scale: float, ridge: float) -> Linear:
     def product(readout: Readout) -> Readout:
         readout = readout.T.copy().T  # rows of the transpose side by side multiply sooner
-        total = _sum(adjoint([part], [answer(part, readout)]) for part in data)
+        total = _sum(adjoint([part], [predictions(part, readout)]) for part in data)
         return scale * total + ridge * readout
 
     return product

@@ -72,23 +72,6 @@ def sequence_law(pretraining: Pretraining, inputs: Spectrum | None, tasks: Spect
     return law
 
 
-def room_of(pretraining: Pretraining, room: Pretraining | None) -> int:
-    """Sequences of the run, or of the larger run `room` that it is to share compiled functions with.
-
-    Raises ValueError for a room that does not hold it.
-    """
-    own, most = pretraining, pretraining if room is None else room
-    instance("room", most, Pretraining)
-    require(
-        most.dimension == own.dimension
-        and most.sequences >= own.sequences
-        and (most.tasks or 0) >= (own.tasks or 0)
-        and (most.tasks is None) == (own.tasks is None),
-        f"room must hold the sequences and tasks of a run of its dimension and kind of tasks; got {room!r}.",
-    )
-    return most.sequences
-
-
 def drawn_pool(rng: np.random.Generator, law: SequenceLaw, pretraining: Pretraining) -> Float[Array, "K D"]:
     """The tasks of a pool, none for fresh ones."""
     return _tasks(rng, pretraining.tasks or 0, law, pretraining.normalized)
@@ -119,9 +102,9 @@ def draw_parts(
         summarize(tasks, law.contexts, rng, out=part)
 
 
-def on_device(parts: list[Summaries], room: int) -> list[Summaries]:
-    """The sequences as large arrays of JAX, with rows of zeros that fill the room."""
-    several, missing = LARGE_PART // PART, room - sum(len(part.target) for part in parts)
+def on_device(parts: list[Summaries], rows: int) -> list[Summaries]:
+    """The sequences as large arrays of JAX, padded with zeros to so many rows."""
+    several, missing = LARGE_PART // PART, rows - sum(len(part.target) for part in parts)
     zeros = [Summaries(*(np.zeros((missing, *array.shape[1:]), array.dtype) for array in parts[0]))]
     groups = [parts[first : first + several] for first in range(0, len(parts), several)]
     joined = [map(np.concatenate, zip(*group, strict=True)) for group in groups]
