@@ -1,6 +1,6 @@
-"""The one loop that every kind of training in this room runs: descend, record, descend on.
+"""Gradient descent of layers of attention from recorded step to recorded step, by every route of `linear`.
 
-It is compiled once for each route and set of shapes. Rate, data and step numbers are arguments: other values
+One-pass SGD of other weights has its own loop, `one_pass`. This one is compiled once for each route and set of shapes. Rate, data and step numbers are arguments: other values
 compile nothing anew.
 """
 

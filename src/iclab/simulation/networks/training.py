@@ -1,4 +1,4 @@
-"""The one loop that trains networks: compiled once, stopped at stated steps, resumed where it stopped.
+"""Training of Transformers, Perceptrons and custom networks: compiled once, stopped at stated steps, resumable.
 
 Batch and step belong together: step s draws with a key of its own, so a run that was stopped and resumed goes
 through the numbers of one that was not.

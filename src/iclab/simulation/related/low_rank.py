@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Float
 
 from iclab.numerics import positive, whole_number
@@ -16,12 +17,14 @@ from iclab.problem import Regression
 from iclab.simulation.linear.contexts import Law, fresh, law
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.linear.statistics import Statistics
+from iclab.simulation.related.loop import descended
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 Array = np.ndarray
 Factors = tuple[Float[Array, "layer D rank"], Float[Array, "layer D rank"]]
+DESCENT = optax.sgd(1.0)  # gradients here hold the learning rate: it multiplies that in Γ, before the products
 BLOCK = 4000  # contexts drawn side by side in a test
 
 
@@ -91,12 +94,11 @@ def frozen_losses(
 def _descend(statistics: tuple[Array, ...], start: Any, rate: jax.Array, steps: int) -> jax.Array:
     cross, second, inputs = (jnp.asarray(part) for part in statistics)
 
-    def update(_: jax.Array, weights: Any) -> Any:
+    def gradient(weights: Any, _: jax.Array) -> Any:
         left, right = weights
-        slope = second @ (left @ right.swapaxes(1, 2)) @ inputs - cross
-        return left - rate * slope @ right, right - rate * slope.swapaxes(1, 2) @ left
+        return _in_factors(rate * (second @ (left @ right.swapaxes(1, 2)) @ inputs - cross), left, right)
 
-    left, right = jax.lax.fori_loop(0, steps, update, start)
+    left, right = descended(gradient, start, optimizer=DESCENT, steps=steps)
     return left @ right.swapaxes(1, 2)
 
 
@@ -104,18 +106,22 @@ def _descend(statistics: tuple[Array, ...], start: Any, rate: jax.Array, steps: 
 def _one_pass(
     law: Law, start: Any, key: jax.Array, rate: jax.Array, steps: int, batch: int, longest: int
 ) -> jax.Array:
-    def update(step: jax.Array, weights: Any) -> Any:
+    def gradient(weights: Any, step: jax.Array) -> Any:
         left, right = weights
         tokens, target, _ = fresh(law, batch, longest, jax.random.fold_in(key, step))
         summary = jnp.einsum("pn,pnd->pd", tokens[:, :-1, -1], tokens[:, :-1, :-1]) / longest
         query = tokens[:, -1, :-1]
         residual = jnp.einsum("pi,lir,ljr,pj->lp", summary, left, right, query) - target
-        slope = jnp.einsum("lp,pi,pj->lij", residual, summary, query) / batch
         now = rate * 0.5 * (1 + jnp.cos(jnp.pi * step / steps))
-        return left - now * slope @ right, right - now * slope.swapaxes(1, 2) @ left
+        return _in_factors(now * (jnp.einsum("lp,pi,pj->lij", residual, summary, query) / batch), left, right)
 
-    left, right = jax.lax.fori_loop(0, steps, update, start)
+    left, right = descended(gradient, start, optimizer=DESCENT, steps=steps)
     return left @ right.swapaxes(1, 2)
+
+
+def _in_factors(gradient: jax.Array, left: jax.Array, right: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Gradients in the factors of Γ = left · rightᵀ from that in Γ."""
+    return gradient @ right, gradient.swapaxes(1, 2) @ left
 
 
 @partial(jax.jit, static_argnums=(5, 6))

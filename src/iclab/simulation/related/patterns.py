@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Float, Int
 
 from iclab.numerics import positive, share, whole_number
 from iclab.simulation.linear.loop import not_diverged
+from iclab.simulation.related.loop import descended
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -116,11 +118,10 @@ def _train(
     def loss(weights: Weights, key: jax.Array) -> jax.Array:
         return jnp.mean(_read(weights, patterns, relevant, length, batch, key)[2])
 
-    def update(step: jax.Array, weights: Weights) -> Weights:
-        slope = jax.grad(loss)(weights, jax.random.fold_in(key, step))
-        return jax.tree.map(lambda part, change: part - rate * change, weights, slope)
+    def gradient(weights: Weights, step: jax.Array) -> Weights:
+        return jax.grad(loss)(weights, jax.random.fold_in(key, step))
 
-    return jax.lax.fori_loop(0, steps, update, jax.tree.map(jnp.asarray, weights))
+    return descended(gradient, weights, optimizer=optax.sgd(rate), steps=steps)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

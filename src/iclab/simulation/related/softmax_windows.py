@@ -12,6 +12,7 @@ from jaxtyping import Float
 from iclab.numerics import positive, require, whole_number
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.linear.one_pass import normals
+from iclab.simulation.related.loop import descended
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -97,15 +98,15 @@ def _trained(
     shape: Shape, steps: int, initial: jax.Array, rate: jax.Array, noises: jax.Array, key: jax.Array
 ) -> jax.Array:
     optimizer = optax.adam(lambda count: rate * 0.5 * (1 + jnp.cos(jnp.pi * count / steps)))
-    slope = jax.grad(lambda matrices, key: jnp.sum(_squares(shape, matrices, noises, key)))
     start = initial * jnp.broadcast_to(jnp.eye(shape.dimension), (len(noises), shape.dimension, shape.dimension))
 
-    def update(step: jax.Array, state: tuple) -> tuple:
-        matrices, memory = state
-        change, memory = optimizer.update(slope(matrices, jax.random.fold_in(key, step)), memory)
-        return optax.apply_updates(matrices, change), memory
+    def loss(matrices: jax.Array, key: jax.Array) -> jax.Array:
+        return jnp.sum(_squares(shape, matrices, noises, key))
 
-    return jax.lax.fori_loop(0, steps, update, (start, optimizer.init(start)))[0]
+    def gradient(matrices: jax.Array, step: jax.Array) -> jax.Array:
+        return jax.grad(loss)(matrices, jax.random.fold_in(key, step))
+
+    return descended(gradient, start, optimizer=optimizer, steps=steps)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -15,6 +15,7 @@ import optax
 
 from iclab.numerics import positive, require, whole_number
 from iclab.simulation.linear.loop import not_diverged
+from iclab.simulation.related.loop import descended
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -90,12 +91,10 @@ def _losses(
     def loss(weights: Any, key: jax.Array) -> jax.Array:
         return jnp.mean(_trained_part(network, _squares(network, sizes, weights, key)))
 
-    def update(step: jax.Array, state: tuple) -> tuple:
-        weights, memory = state
-        change, memory = optimizer.update(jax.grad(loss)(weights, jax.random.fold_in(for_training, step)), memory)
-        return optax.apply_updates(weights, change), memory
+    def gradient(weights: Any, step: jax.Array) -> Any:
+        return jax.grad(loss)(weights, jax.random.fold_in(for_training, step))
 
-    weights, _ = jax.lax.fori_loop(0, steps, update, (weights, optimizer.init(weights)))
+    weights = descended(gradient, weights, optimizer=optimizer, steps=steps)
 
     def test(number: jax.Array) -> tuple[jax.Array, jax.Array]:
         squares = _squares(network, sizes, weights, jax.random.fold_in(for_test, number))
