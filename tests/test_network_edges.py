@@ -23,7 +23,7 @@ MANY = Transformer(length=8, outputs=2, vocabulary=100, layers=1, width=4, heads
 
 
 def answered(config: Transformer, tokens: jax.Array) -> np.ndarray:
-    return np.asarray(config.answer(drawn(config), tokens))
+    return np.asarray(config.forward(drawn(config), tokens))
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int16])
@@ -145,15 +145,15 @@ def test_sizes_are_below_what_a_compiler_takes_but_not_far(name: str, monkeypatc
     config, tokens = SIZES[name]
     weights = drawn(config)
     loss, target = ("square", np.float32) if config.outputs == 1 else ("cross-entropy", np.int32)
-    place = jax.eval_shape(config.answer, weights, tokens).shape[:2]
+    place = jax.eval_shape(config.forward, weights, tokens).shape[:2]
     batch = Batch(tokens, np.zeros(place, target), np.ones(place, np.float32))
     slopes = jax.jit(lambda weights, batch: jax.grad(training.batch_loss, 2)(config, loss, weights, batch))
     asked: list[float] = []
     monkeypatch.setattr(sizes, "require_memory", lambda _, numbers, each: asked.append(each * numbers))
-    sizes.require_answers(config, tokens)
-    sizes.require_slopes(config, tokens, len(tokens))
+    sizes.require_outputs(config, tokens)
+    sizes.require_gradients(config, tokens, len(tokens))
     for told, program in zip(
-        asked, (jax.jit(config.answer).lower(weights, tokens), slopes.lower(weights, batch)), strict=True
+        asked, (jax.jit(config.forward).lower(weights, tokens), slopes.lower(weights, batch)), strict=True
     ):
         found: Any = program.compile().memory_analysis()
         taken = found.temp_size_in_bytes + found.output_size_in_bytes
@@ -173,12 +173,12 @@ def test_answers_and_runs_beyond_memory_are_refused_before_they_are_compiled(mon
     with pytest.raises(ValueError, match=r"must fit into 10 GB of memory; got \d+ GB"):
         networks.train(long, data, steps=1, optimizer=SGD, key=KEY)
     monkeypatch.setattr(memory, "machine_memory", lambda: 1e12)
-    sizes.require_answers(long, tokens)
+    sizes.require_outputs(long, tokens)
 
 
 def test_a_device_without_memory_left_is_said_in_words() -> None:
     said = r"all arrays must fit into .* GB of memory; RESOURCE_EXHAUSTED.* Lower"
-    with pytest.raises(MemoryError, match=said), memory.exhaustion_said():
+    with pytest.raises(MemoryError, match=said), memory.exhaustion_reported():
         jnp.zeros(2**45, jnp.float32).block_until_ready()
 
     def simulation(case: Any, *, key: Any) -> Any:
@@ -187,5 +187,5 @@ def test_a_device_without_memory_left_is_said_in_words() -> None:
     study = Study("s", "Q", 1, None, None, dict, simulation, None, ())  # type: ignore[arg-type]
     with pytest.raises(MemoryError, match="Out of memory allocating 9 bytes"):
         study._simulated(simulation, None, 0)
-    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"), memory.exhaustion_said():
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"), memory.exhaustion_reported():
         raise jax.errors.JaxRuntimeError("INTERNAL: something else")

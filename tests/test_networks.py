@@ -281,9 +281,9 @@ def test_parts_of_a_batch_have_the_loss_and_slope_of_the_whole(monkeypatch: pyte
     found = []
     for bytes_of_part in (2**30, 8 * SMALL.entries):
         monkeypatch.setattr(training, "CACHE", bytes_of_part)
-        found.append(training._loss_and_slope(SMALL, data.loss, start, batch))
-    assert training._side_by_side(SMALL, 8) == 2
-    assert training._side_by_side(SMALL, 7) == 7  # no part of a prime
+        found.append(training._loss_and_gradient(SMALL, data.loss, start, batch))
+    assert training._chunk_size(SMALL, 8) == 2
+    assert training._chunk_size(SMALL, 7) == 7  # no part of a prime
     for whole, parts in zip(*map(jax.tree.leaves, found), strict=True):
         assert_allclose(parts, whole, atol=1e-6)
     assert_allclose(found[0][0], training.batch_loss(SMALL, data.loss, start, batch), rtol=1e-6)

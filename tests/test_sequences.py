@@ -147,7 +147,7 @@ def test_forms_show_the_same_contexts_in_their_own_tokens() -> None:
     assert_array_equal(interleaved.tokens[:, 1::2], np.pad(labels[:, :-1, None], ((0, 0), (0, 0), (2, 0))))
     assert_array_equal(interleaved.tokens[:, ::2, 2], 0)
     for form, law in forms.items():
-        asked = batches[form].target[:, law.asked]
+        asked = batches[form].target[:, law.query_positions]
         assert_array_equal(asked, labels[:, list(law.examples_before)])
         assert batches[form].weight.sum() == asked.size
 

@@ -54,12 +54,12 @@ CALLS = [  # a call that answers, one of its arguments, what it must not be
     (lambda context_length: draw_summaries(TASKS, context_length, key=KEY), 10**12, NOT_WHOLE),
     (lambda key: draw_summaries(TASKS, 5, key=key), KEY, NO_KEY),
     (lambda key: draw_tokens(TASKS, 5, key=key), KEY, NO_KEY),
-    (lambda tasks: estimators.dmmse_errors(tasks, 5, **FROM), TASKS, [*NO_NUMBERS, np.ones(4)]),
-    (lambda noise: estimators.dmmse_errors(TASKS, 5, **FROM | {"noise": noise}), 0.1, NOT_ONE),
-    (lambda normalized: estimators.dmmse_errors(TASKS, 5, normalized=normalized, **FROM), False, NO_FLAG),
-    (lambda key: estimators.dmmse_errors(TASKS, 5, noise=0.1, contexts=2, key=key), KEY, NO_KEY),
-    (lambda dimension: estimators.ridge_errors(dimension, 5, **FROM), 4, NOT_WHOLE),
-    (lambda key: estimators.ridge_errors(4, 5, noise=0.1, contexts=2, key=key), KEY, NO_KEY),
+    (lambda tasks: estimators.drawn_dmmse_errors(tasks, 5, **FROM), TASKS, [*NO_NUMBERS, np.ones(4)]),
+    (lambda noise: estimators.drawn_dmmse_errors(TASKS, 5, **FROM | {"noise": noise}), 0.1, NOT_ONE),
+    (lambda normalized: estimators.drawn_dmmse_errors(TASKS, 5, normalized=normalized, **FROM), False, NO_FLAG),
+    (lambda key: estimators.drawn_dmmse_errors(TASKS, 5, noise=0.1, contexts=2, key=key), KEY, NO_KEY),
+    (lambda dimension: estimators.drawn_ridge_errors(dimension, 5, **FROM), 4, NOT_WHOLE),
+    (lambda key: estimators.drawn_ridge_errors(4, 5, noise=0.1, contexts=2, key=key), KEY, NO_KEY),
 ]
 
 
@@ -90,9 +90,9 @@ def test_labels_whose_squares_hide_them_are_refused(units: float) -> None:
     "call",
     [
         lambda: draw_tokens(TASKS, 10**15, key=KEY),
-        lambda: estimators.dmmse_errors(TASKS, 10**15, noise=0.1, key=KEY),
-        lambda: estimators.dmmse_errors(TASKS, 5, noise=0.1, contexts=10**15, key=KEY),
-        lambda: estimators.ridge_errors(10**9, 10**9, noise=0.1, key=KEY),
+        lambda: estimators.drawn_dmmse_errors(TASKS, 10**15, noise=0.1, key=KEY),
+        lambda: estimators.drawn_dmmse_errors(TASKS, 5, noise=0.1, contexts=10**15, key=KEY),
+        lambda: estimators.drawn_ridge_errors(10**9, 10**9, noise=0.1, key=KEY),
         lambda: chosen_route(Pretraining(10**30, 5, 12), ridge=0.1),
         lambda: chosen_route(Pretraining(10**6, 5, 10**30), ridge=0.1, solver=Solver(memory=1e10)),
     ],

@@ -307,7 +307,7 @@ def test_stored_circuits_are_those_of_the_forward_pass(kind: str, tmp_path: Path
     plan = layouts.planned(checkpoints.read(tmp_path)[0].open())
     seen: list[dict[str, np.ndarray]] = []
     module = networks.Transformer.__module__
-    attended, shares = Transformer._attended, f"{module}.softmax_shares"
+    attended, shares = Transformer._attended, f"{module}.softmax_attention_weights"
 
     def watched(self: Transformer, parameters: Any, name: str, state: Any, *rest: Any) -> Any:
         seen.append({"input": np.asarray(state, float)})
@@ -324,7 +324,7 @@ def test_stored_circuits_are_those_of_the_forward_pass(kind: str, tmp_path: Path
     monkeypatch.setattr(Transformer, "_attended", watched)
     monkeypatch.setattr(shares, scored)
     with jax.disable_jit():
-        network.answer(drawn(network), jax.numpy.asarray(asked(network, contexts=1)))
+        network.forward(drawn(network), jax.numpy.asarray(asked(network, contexts=1)))
     assert len(seen) == len(plan.layers) == network.layers
     table = drawn(network).get("positions.weight", np.zeros(1)) * (kind == "shortformer")
     for place, layer in zip(plan.layers, seen, strict=True):

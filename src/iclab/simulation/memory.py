@@ -29,7 +29,7 @@ def require_memory(names: str, numbers: float, *, each: int = 8) -> None:
 
 
 @contextlib.contextmanager
-def exhaustion_said() -> Iterator[None]:
+def exhaustion_reported() -> Iterator[None]:
     """Raises MemoryError, with what to do, where the device runs out of memory in the block."""
     try:
         yield

@@ -139,7 +139,7 @@ def draw_tokens(
     return assemble(inputs[:, :-1], labels[:, :-1], inputs[:, -1], labels[:, -1])
 
 
-class Law(NamedTuple):
+class RegressionLaw(NamedTuple):
     """A problem as numbers that compiled functions take: another problem compiles nothing anew."""
 
     input_scale: Float[Array, "D"]
@@ -148,9 +148,9 @@ class Law(NamedTuple):
     lengths: Int[Array, "several"]
 
 
-def law(problem: Regression) -> Law:
+def law(problem: Regression) -> RegressionLaw:
     """Standard deviations and context lengths of a problem."""
-    return Law(
+    return RegressionLaw(
         np.sqrt(problem.eigenvalues),
         np.sqrt(problem.task_spectrum),
         np.asarray(np.sqrt(problem.noise)),
@@ -159,7 +159,7 @@ def law(problem: Regression) -> Law:
 
 
 def fresh(
-    law: Law, sequences: int, longest: int, key: "PRNGKeyArray"
+    law: RegressionLaw, sequences: int, longest: int, key: "PRNGKeyArray"
 ) -> tuple[Float[jax.Array, "P N+1 D+1"], Float[jax.Array, "P"], Int[jax.Array, "P"]]:
     """Tokens, targets and lengths of new contexts, from within a compiled function.
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from iclab.numerics import require, whole_number
 from iclab.problem import Regression
-from iclab.simulation.linear.transformer_sgd import Law, Shape, fresh_tokens
+from iclab.simulation.linear.transformer_sgd import TokenLaw, TokenShape, fresh_tokens
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -33,9 +33,9 @@ def least_weights(
     """
     lengths, sizes = problem.context_lengths, [whole_number("sequences", size) for size in sequences]
     require(len(lengths) == 1, f"context_length must be one number here; got {lengths}. Fit one at a time.")
-    law = Law(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)), None)
+    law = TokenLaw(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)), None)
     with jax.enable_x64(True):
-        tokens, label = map(np.asarray, _drawn(key, law, Shape(lengths[0], max(sizes), noisy=True)))
+        tokens, label = map(np.asarray, _drawn(key, law, TokenShape(lengths[0], max(sizes), noisy=True)))
     (inputs, labels), query = np.split(tokens[:, :-1], 2), tokens[: problem.dimension, -1]
     features = np.einsum("anP,bnP,bP->abP", labels, inputs, query, optimize=True) / lengths[0]
     fitted = [_fitted(features[..., :size], label[:, :size]) for size in sizes]

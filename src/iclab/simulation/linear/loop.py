@@ -1,7 +1,7 @@
 """Gradient descent of layers of attention from recorded step to recorded step, by every route of `linear`.
 
-One-pass SGD of other weights has its own loop, `one_pass`. This one is compiled once for each route and set of shapes. Rate, data and step numbers are arguments: other values
-compile nothing anew.
+One-pass SGD of other weights has its own loop, `one_pass`. This one is compiled once for each route and set of shapes.
+Learning rate, data and step numbers are arguments: other values compile nothing anew.
 """
 
 import operator

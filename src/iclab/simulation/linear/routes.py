@@ -22,7 +22,7 @@ Tensor = Float[jax.Array, "value key query"]
 FEW = 4096  # products up to which one fused loop beats calls of a matrix library, by benchmarks/descent.py
 
 
-def query_output(tokens: Float[jax.Array, "P N+1 D+1"], weights: Weights) -> Float[jax.Array, "P"]:
+def linear_query_output(tokens: Float[jax.Array, "P N+1 D+1"], weights: Weights) -> Float[jax.Array, "P"]:
     """The output of attention at the query's label, before division."""
     value, *rest = weights
     query = tokens[:, -1, :-1]
@@ -65,7 +65,7 @@ def scattered(slope: Float[jax.Array, "pair query"], tensor: Tensor) -> Tensor:
 
 def _tokens_loss(data: Any, weights: Weights, step: Any) -> jax.Array:
     tokens, target, divisor = data
-    return jnp.mean((query_output(tokens, weights) / divisor - target) ** 2)
+    return jnp.mean((linear_query_output(tokens, weights) / divisor - target) ** 2)
 
 
 def _features_loss(data: Any, weights: Weights, step: Any) -> jax.Array:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 
-class Law(NamedTuple):
+class ScalarLaw(NamedTuple):
     """Standard deviations of inputs, tasks and label noise."""
 
     inputs: Float[Array, "D"]
@@ -31,7 +31,7 @@ class Law(NamedTuple):
     noise: float
 
 
-class Shape(NamedTuple):
+class ScalarShape(NamedTuple):
     """Context length and batch size."""
 
     length: int
@@ -64,7 +64,7 @@ def gamma_sgd(
     )
     (gamma,), losses = descend(
         _gamma_loss,
-        Shape(_length(problem), batch),
+        ScalarShape(_length(problem), batch),
         _law(problem),
         (np.broadcast_to(gamma, (*key.shape, size, size)),),
         draws=_draws(problem, batch),
@@ -102,7 +102,7 @@ def head_sgd(
     full = matrix if matrix.ndim == 2 else np.diag(np.broadcast_to(matrix, (size,)))
     (values, matrices), losses = descend(
         _head_loss,
-        Shape(_length(problem), batch),
+        ScalarShape(_length(problem), batch),
         _law(problem),
         (np.broadcast_to(value, key.shape), np.broadcast_to(full, (*key.shape, size, size))),
         draws=_draws(problem, batch),
@@ -115,17 +115,17 @@ def head_sgd(
     return HeadRuns(rate * every * np.arange(losses.shape[-1]), values, matrices, losses)
 
 
-def _gamma_loss(weights: tuple[jax.Array], key: jax.Array, law: Law, shape: Shape) -> jax.Array:
+def _gamma_loss(weights: tuple[jax.Array], key: jax.Array, law: ScalarLaw, shape: ScalarShape) -> jax.Array:
     """Mean squared error of hᵀ Γ x_q on a drawn batch."""
     summary, query, label = _contexts(key, law, shape)
     return jnp.mean((jnp.sum(summary[:, None] * weights[0][:, :, None] * query, axis=(0, 1)) - label) ** 2)
 
 
-def _head_loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, shape: Shape) -> jax.Array:
+def _head_loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: ScalarLaw, shape: ScalarShape) -> jax.Array:
     return _gamma_loss((weights[0] * weights[1],), key, law, shape)
 
 
-def _contexts(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _contexts(key: jax.Array, law: ScalarLaw, shape: ScalarShape) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Summaries (D, B), query inputs (D, B) and query labels (B,) of a batch of fresh contexts."""
     size, (length, batch) = len(law.inputs), shape
     token, task = normals(key, (length + 1, size + 1, batch), (size, batch))
@@ -136,8 +136,8 @@ def _contexts(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Ar
     return summary, inputs[length], labels[length]
 
 
-def _law(problem: Regression) -> Law:
-    return Law(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)))
+def _law(problem: Regression) -> ScalarLaw:
+    return ScalarLaw(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)))
 
 
 def _length(problem: Regression) -> int:

@@ -37,7 +37,7 @@ def on_tokens(contexts: Contexts, start: Layer, *, rate: float, steps: Iterable[
     return trajectory(SOFTMAX, (contexts.tokens, contexts.target, shown), (), start, rate=rate, steps=steps)
 
 
-def query_output(
+def softmax_query_output(
     tokens: Float[jax.Array, "P N+1 D+1"], shown: Bool[jax.Array, "P N+1"], weights: Weights
 ) -> Float[jax.Array, "P"]:
     """The output of attention at the query's label; tokens that are not shown get no share."""
@@ -53,7 +53,7 @@ def query_output(
 
 def _loss(data: Any, weights: Weights, step: Any) -> jax.Array:
     tokens, target, shown = data
-    return jnp.mean((query_output(tokens, shown, weights) - target) ** 2)
+    return jnp.mean((softmax_query_output(tokens, shown, weights) - target) ** 2)
 
 
 SOFTMAX = half_gradient(_loss)

@@ -23,7 +23,7 @@ class Found:
     """Where searches ended: the loss, and the length of the gradient of half of it."""
 
     loss: Float[Array, "start"]
-    slope: Float[Array, "start"]
+    gradient_norm: Float[Array, "start"]
 
 
 def search(statistics: Statistics, starts: SeparateAttention, *, iterations: int) -> Found:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 
-class Law(NamedTuple):
+class TokenLaw(NamedTuple):
     """Standard deviations of inputs, tasks and label noise; pool of tasks (None: fresh ones)."""
 
     inputs: Float[Array, "D"]
@@ -33,7 +33,7 @@ class Law(NamedTuple):
     pool: Float[Array, "task D"] | None
 
 
-class Shape(NamedTuple):
+class TokenShape(NamedTuple):
     """Context length, batch size, and whether labels carry noise at all."""
 
     length: int
@@ -76,8 +76,8 @@ def transformer_sgd(
     key_query[..., :size, :size] = _block(start[1], size, key.shape)
     (projection, key_query), losses = descend(
         _loss,
-        Shape(lengths[0], batch, problem.noise > 0),
-        Law(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)), pool),
+        TokenShape(lengths[0], batch, problem.noise > 0),
+        TokenLaw(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)), pool),
         (projection, key_query),
         draws=int(batch * size * (lengths[0] + 2) * (1 + (problem.noise > 0))),
         rate=rate,
@@ -104,7 +104,7 @@ def _block(part: ArrayLike, size: int, runs: tuple[int, ...]) -> Array:
     return block if block.ndim >= 2 else np.diag(np.broadcast_to(block, (size,)))
 
 
-def _loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, shape: Shape) -> jax.Array:
+def _loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: TokenLaw, shape: TokenShape) -> jax.Array:
     """Mean over a drawn batch of the squared error, summed over outputs."""
     tokens, label = fresh_tokens(key, law, shape)
     size, (projection, key_query) = label.shape[0], weights
@@ -115,7 +115,7 @@ def _loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, shape:
     return jnp.mean(jnp.sum((output - label) ** 2, axis=0))
 
 
-def fresh_tokens(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Array]:
+def fresh_tokens(key: jax.Array, law: TokenLaw, shape: TokenShape) -> tuple[jax.Array, jax.Array]:
     """Token matrices Z (2D, N + 1, B), the query last, and its labels (D, B)."""
     size, (length, batch, noisy) = len(law.inputs), shape
     grid = (size, length + 1, batch)

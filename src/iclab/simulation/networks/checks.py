@@ -17,7 +17,7 @@ LOSSES = ("cross-entropy", "square")
 
 def checked_network(config: Any) -> Network:
     """The network. Raises ValueError unless it can start and answer, and be part of what is compiled."""
-    _require_parts("config", config, ("length", "shortest", "start", "answer"), "a Transformer or a Perceptron")
+    _require_parts("config", config, ("length", "shortest", "start", "forward"), "a Transformer or a Perceptron")
     return config
 
 
@@ -43,7 +43,7 @@ def checked_shapes(config: Network, data: Data, fixed: Any) -> Batch:
         f"got {batch.tokens.dtype}.",
     )
     _require_shape(config, batch.tokens.shape)
-    outputs = jax.eval_shape(config.answer, jax.eval_shape(config.start, key), batch.tokens)
+    outputs = jax.eval_shape(config.forward, jax.eval_shape(config.start, key), batch.tokens)
     require(
         batch.target.shape == batch.weight.shape == outputs.shape[:2],
         f"targets and weights of the data must have the shape {outputs.shape[:2]} of the network's answers; got "

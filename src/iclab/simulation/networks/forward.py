@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.simulation.keys import checked_key
-from iclab.simulation.memory import exhaustion_said
+from iclab.simulation.memory import exhaustion_reported
 from iclab.simulation.networks.checks import checked_network, checked_parameters, checked_tokens
 from iclab.simulation.networks.parts import Network, Parameters
-from iclab.simulation.networks.sizes import require_answers
+from iclab.simulation.networks.sizes import require_outputs
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -38,10 +38,10 @@ def apply(
     another network, and where an array on the way exceeds memory.
     """
     read = checked_tokens(checked_network(config), tokens)
-    with jax.enable_x64(False), exhaustion_said():
-        require_answers(config, read)
+    with jax.enable_x64(False), exhaustion_reported():
+        require_outputs(config, read)
         weights = checked_parameters(config, parameters)
         return np.asarray(_applied(config, weights, jnp.asarray(read)))
 
 
-_applied = jax.jit(lambda config, parameters, tokens: config.answer(parameters, tokens), static_argnums=0)
+_applied = jax.jit(lambda config, parameters, tokens: config.forward(parameters, tokens), static_argnums=0)

@@ -47,7 +47,7 @@ class LinearAttention:
             f"layers.0.attention.{part}.bias": jnp.zeros(size, jnp.float32) for part, size in sizes.items()
         }
 
-    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+    def forward(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, 1, 1)."""
 
         def projected(rows: jax.Array, part: str) -> jax.Array:

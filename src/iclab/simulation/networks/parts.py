@@ -42,7 +42,7 @@ class Network(Protocol):
         """Weights drawn from a key."""
         ...
 
-    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+    def forward(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, position, output) for tokens (context, position) or (context, position, feature)."""
         ...
 
@@ -78,12 +78,16 @@ def layer_norm(state: Float[jax.Array, "row width"], gain: Float[jax.Array, "wid
     return normed if gain is None else normed * gain
 
 
-def softmax_shares(scores: Float[jax.Array, "... asked token"], seen: Bool[jax.Array, "asked token"] | None) -> Any:
+def softmax_attention_weights(
+    scores: Float[jax.Array, "... asked token"], seen: Bool[jax.Array, "asked token"] | None
+) -> Any:
     """Shares of attention that sum to one over the tokens that are seen."""
     return jax.nn.softmax(scores if seen is None else jnp.where(seen, scores, HIDDEN), axis=-1)
 
 
-def linear_shares(scores: Float[jax.Array, "... asked token"], seen: Bool[jax.Array, "asked token"] | None) -> Any:
+def linear_attention_weights(
+    scores: Float[jax.Array, "... asked token"], seen: Bool[jax.Array, "asked token"] | None
+) -> Any:
     """Scores divided by the number of tokens that are seen, 0 on the others."""
     if seen is None:
         return scores / scores.shape[-1]

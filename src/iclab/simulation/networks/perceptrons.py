@@ -45,7 +45,7 @@ class Perceptron:
         }
         return drawn(tuple(shapes.items()), key)
 
-    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+    def forward(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, 1, output).
 
         What a token adds to each neuron is looked up: there are fewer tokens than places where they stand.

@@ -13,7 +13,7 @@ from iclab.numerics import require, whole_number
 from iclab.simulation.networks import apply
 from iclab.simulation.networks.optimizers import WARM_UP, adam, warmed_adam
 from iclab.simulation.networks.parts import Network
-from iclab.simulation.networks.sizes import require_answers
+from iclab.simulation.networks.sizes import require_outputs
 from iclab.simulation.networks.training import State, batch_loss, roles, train
 from iclab.simulation.sequences import Batch, FixedRegression, RegressionContexts
 
@@ -64,7 +64,7 @@ class FirstSequences(_OfContexts):
     def fixed(self, key: "PRNGKeyArray") -> tuple[Any, Batch]:
         """The tasks, and the sequences."""
         tasks, every = _set(FixedRegression(replace(self.contexts, batch_size=1), self.drawn), key)
-        return tasks, Batch(*(part[: self.sequences] for part in _asked(self.contexts, every)))
+        return tasks, Batch(*(part[: self.sequences] for part in _at_queries(self.contexts, every)))
 
     def batch(self, fixed: tuple[Any, Batch], key: "PRNGKeyArray") -> Batch:
         """Several of the sequences, or all in their order."""
@@ -81,7 +81,7 @@ class FreshContexts(_OfContexts):
 
     def batch(self, fixed: Any, key: "PRNGKeyArray") -> Batch:
         """New contexts."""
-        return _asked(self.contexts, self.contexts.batch(fixed, key))
+        return _at_queries(self.contexts, self.contexts.batch(fixed, key))
 
 
 class SetErrors(NamedTuple):
@@ -99,32 +99,32 @@ def set_errors(
     Raises ValueError as `train` does, and for more contexts than fit in memory, before the run.
     """
     tokens = jax.ShapeDtypeStruct((max(tested, data.sequences), data.length, data.contexts.features), np.float32)
-    require_answers(config, tokens)
+    require_outputs(config, tokens)
     for_run, for_test = jax.random.split(key)
     state = train(config, data, steps=steps, optimizer=adam(rate), key=for_run)
     fixed = data.fixed(roles(for_run).fixed)
     new = _contexts(replace(data.contexts, batch_size=1), tested, "new", fixed[0], for_test)
     return SetErrors(
-        *(float(_loss(config, state["parameters"], batch)) for batch in (_asked(data.contexts, new), fixed[1]))
+        *(float(_loss(config, state["parameters"], batch)) for batch in (_at_queries(data.contexts, new), fixed[1]))
     )
 
 
-class Answers(NamedTuple):
+class Predictions(NamedTuple):
     """What a network answers on given contexts at several steps of its training."""
 
     inputs: Float[Array, "P N+1 D"]
     labels: Float[Array, "P N+1"]
-    answers: Float[Array, "step P asked"]
+    predictions: Float[Array, "step P asked"]
 
 
-class Run(NamedTuple):
+class TrainedRun(NamedTuple):
     """A network that was trained: its answers on each kind of contexts, and the pool of its tasks."""
 
-    answers: dict[str, Answers]
+    predictions: dict[str, Predictions]
     pool: Float[Array, "K entry"]
 
 
-def answers_in_training(
+def predictions_in_training(
     config: Network,
     law: RegressionContexts,
     *,
@@ -133,8 +133,8 @@ def answers_in_training(
     tested: int,
     kinds: tuple[str, ...] = ("new",),
     key: "PRNGKeyArray",
-) -> Run:
-    """Answers at given steps of training by Adam on fresh contexts; its rate warms up and then falls as a cosine.
+) -> TrainedRun:
+    """Predictions at given steps of training by Adam on fresh contexts; its rate warms up and then falls as a cosine.
 
     Asked are `tested` contexts of each kind: "new" ones of new tasks, "known" ones of the law of training. The last
     step ends the run.
@@ -155,8 +155,8 @@ def answers_in_training(
 
     def note(_: int, state: State) -> None:
         for kind, batch in asked.items():
-            answers = apply(config, state["parameters"], np.asarray(batch.tokens))
-            found[kind].append(answers[:, law.asked, 0].astype(float))
+            predictions = apply(config, state["parameters"], np.asarray(batch.tokens))
+            found[kind].append(predictions[:, law.query_positions, 0].astype(float))
 
     train(
         config,
@@ -167,17 +167,17 @@ def answers_in_training(
         checkpoints=note,
     )
 
-    def answers_of(kind: str) -> Answers:
+    def predictions_of(kind: str) -> Predictions:
         inputs, labels = law.examples(asked[kind])
-        return Answers(np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float), np.array(found[kind]))
+        return Predictions(np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float), np.array(found[kind]))
 
-    return Run({kind: answers_of(kind) for kind in kinds}, np.asarray(fixed, dtype=float))
+    return TrainedRun({kind: predictions_of(kind) for kind in kinds}, np.asarray(fixed, dtype=float))
 
 
-def _asked(law: RegressionContexts, batch: Batch) -> Batch:
+def _at_queries(law: RegressionContexts, batch: Batch) -> Batch:
     if law.form == "interleaved":
         return batch
-    return batch._replace(target=batch.target[:, law.asked], weight=batch.weight[:, law.asked])
+    return batch._replace(target=batch.target[:, law.query_positions], weight=batch.weight[:, law.query_positions])
 
 
 _set = jax.jit(lambda data, key: data.fixed(key), static_argnums=0)

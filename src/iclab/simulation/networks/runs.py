@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from iclab.simulation.networks.parts import Network, Parameters
-from iclab.simulation.networks.sizes import require_answers
+from iclab.simulation.networks.sizes import require_outputs
 from iclab.simulation.networks.training import train
 from iclab.simulation.sequences.batches import Batch, Data
 
@@ -43,11 +43,11 @@ def accuracy(config: Network, parameters: Mapping[str, Any], batch: Batch) -> fl
 
     Raises ValueError where an array on the way to the answers exceeds memory.
     """
-    require_answers(config, batch.tokens)
+    require_outputs(config, batch.tokens)
     return float(_accuracy(config, dict(parameters), batch))
 
 
 @partial(jax.jit, static_argnums=0)
 def _accuracy(config: Network, parameters: Parameters, batch: Batch) -> jax.Array:
-    answers = jnp.argmax(config.answer(parameters, batch.tokens), axis=-1)
+    answers = jnp.argmax(config.forward(parameters, batch.tokens), axis=-1)
     return jnp.sum((answers == batch.target) * batch.weight) / jnp.sum(batch.weight)

@@ -14,12 +14,12 @@ KEPT = ("dot_general", "gather")  # what a compiler writes down; it fuses most o
 NAMES = "batch size, length and sizes of the network"
 
 
-def require_answers(config: Network, tokens: Any) -> None:
+def require_outputs(config: Network, tokens: Any) -> None:
     """Raises ValueError where the largest array on the way to the answers to tokens does not fit in memory."""
     require_memory(NAMES, max(_sizes(config, tokens.shape, tokens.dtype), default=0), each=4)
 
 
-def require_slopes(config: Network, tokens: Any, contexts: int) -> None:
+def require_gradients(config: Network, tokens: Any, contexts: int) -> None:
     """Raises ValueError where all that slopes need again does not fit, with so many contexts side by side.
 
     Not less than half, and seldom less than a third, of what is taken.
@@ -31,7 +31,7 @@ def require_slopes(config: Network, tokens: Any, contexts: int) -> None:
 def _sizes(config: Network, shape: tuple[int, ...], dtype: Any) -> tuple[int, ...]:
     """Numbers in each array that is written down."""
     weights = jax.eval_shape(config.start, jax.eval_shape(lambda: jax.random.key(0)))
-    traced = jax.make_jaxpr(config.answer)(weights, jax.ShapeDtypeStruct(shape, dtype))
+    traced = jax.make_jaxpr(config.forward)(weights, jax.ShapeDtypeStruct(shape, dtype))
     return tuple(_written(traced.jaxpr))
 
 

@@ -19,7 +19,7 @@ import optax
 
 from iclab.numerics import checked_number, require, whole_number
 from iclab.simulation.keys import checked_key
-from iclab.simulation.memory import exhaustion_said
+from iclab.simulation.memory import exhaustion_reported
 from iclab.simulation.networks.checks import (
     check_batch,
     checked_data,
@@ -28,7 +28,7 @@ from iclab.simulation.networks.checks import (
     checked_shapes,
 )
 from iclab.simulation.networks.parts import LARGEST, Network, Parameters
-from iclab.simulation.networks.sizes import require_slopes
+from iclab.simulation.networks.sizes import require_gradients
 from iclab.simulation.sequences.batches import Batch, Data
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def train(
     says the step, when the loss leaves the finite numbers or a weight exceeds 1e15: what was handed to `checkpoints`
     before stays good.
     """
-    with jax.enable_x64(False), exhaustion_said():  # single precision, whatever the setting
+    with jax.enable_x64(False), exhaustion_reported():  # single precision, whatever the setting
         return _trained(
             checked_network(config), checked_data(data), steps, optimizer, checked_key(key), checkpoints, resume
         )
@@ -103,7 +103,7 @@ def _trained(
     keys = roles(key)
     fixed = data.fixed(keys.fixed)
     batch = checked_shapes(config, data, fixed)
-    require_slopes(config, batch.tokens, _side_by_side(config, len(batch.tokens)))
+    require_gradients(config, batch.tokens, _chunk_size(config, len(batch.tokens)))
     _check_optimizer(config, optimizer)
     state = _begun(config, optimizer, keys) if resume is None else _resumed(config, optimizer, resume)
     step, loss = state["step"], state["loss"]
@@ -187,7 +187,7 @@ def batch_loss(config: Network, kind: str, parameters: Parameters, batch: Batch)
 
 
 def _weighted_sum(config: Network, kind: str, parameters: Parameters, batch: Batch) -> jax.Array:
-    outputs = config.answer(parameters, batch.tokens)
+    outputs = config.forward(parameters, batch.tokens)
     if kind == "square":
         each = (outputs[..., 0] - batch.target) ** 2
     else:
@@ -198,10 +198,12 @@ def _weighted_sum(config: Network, kind: str, parameters: Parameters, batch: Bat
     return jnp.sum(each * batch.weight)
 
 
-def _loss_and_slope(config: Network, kind: str, parameters: Parameters, batch: Batch) -> tuple[jax.Array, Parameters]:
+def _loss_and_gradient(
+    config: Network, kind: str, parameters: Parameters, batch: Batch
+) -> tuple[jax.Array, Parameters]:
     """The loss and its gradient, summed over parts of the batch: arrays that fit the cache take a third less time."""
     contexts = len(batch.tokens)
-    size = _side_by_side(config, contexts)
+    size = _chunk_size(config, contexts)
     parts = jax.tree.map(lambda array: array.reshape(contexts // size, size, *array.shape[1:]), batch)
 
     def add(sums: tuple, part: Batch) -> tuple[tuple, None]:
@@ -214,7 +216,7 @@ def _loss_and_slope(config: Network, kind: str, parameters: Parameters, batch: B
     return jax.tree.map(lambda part: part / total, sums)
 
 
-def _side_by_side(config: Network, contexts: int) -> int:
+def _chunk_size(config: Network, contexts: int) -> int:
     """How many contexts are taken at once: as many as fit the cache, and all where their number has no such part."""
     most = max(CACHE // (4 * config.entries), 1)
     if contexts <= most or jax.default_backend() != "cpu":
@@ -233,7 +235,7 @@ def _advance(
     def update(state: tuple) -> tuple:
         step, _, parameters, memory = state
         batch = data.batch(fixed, jax.random.fold_in(key, step))
-        loss, slope = _loss_and_slope(config, data.loss, parameters, batch)
+        loss, slope = _loss_and_gradient(config, data.loss, parameters, batch)
         change, memory = optimizer.update(slope, memory, parameters)
         return step + 1, loss, optax.apply_updates(parameters, change), memory
 

@@ -14,10 +14,10 @@ from iclab.simulation.networks.parts import (
     Parameters,
     drawn,
     layer_norm,
-    linear_shares,
+    linear_attention_weights,
     looked_up,
     rotated,
-    softmax_shares,
+    softmax_attention_weights,
 )
 from iclab.simulation.networks.places import Places
 
@@ -129,7 +129,7 @@ class Transformer:
             shapes["unembed.weight"] = (self.outputs, width)
         return shapes
 
-    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+    def forward(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, position, output), at the last position alone where only that one answers."""
         contexts, length = tokens.shape[:2]
         every = Places(contexts, length)
@@ -191,6 +191,10 @@ class Transformer:
         scores = query @ key.swapaxes(2, 3) / math.sqrt(self.head_dim)
         asked_at = np.arange(length, dtype=np.int32)[-query.shape[2] :, None]
         seen = jnp.arange(length, dtype=jnp.int32) <= asked_at if self.causal else None
-        shares = softmax_shares(scores, seen) if self.attention == "softmax" else linear_shares(scores, seen)
+        shares = (
+            softmax_attention_weights(scores, seen)
+            if self.attention == "softmax"
+            else linear_attention_weights(scores, seen)
+        )
         heard = (shares @ value).swapaxes(1, 2).reshape(-1, self.width)
         return heard @ parameters[f"{name}.output.weight"].T

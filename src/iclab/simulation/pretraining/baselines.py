@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 
 from iclab.numerics import checked, checked_number, numbers, require, whole_number
 from iclab.simulation.linear.summaries import checked_tasks
-from iclab.simulation.pretraining.estimators import BESIDE, posterior_weights
+from iclab.simulation.pretraining.estimators import CHUNK, posterior_weights
 
 Array = np.ndarray
 Estimator = Callable[
@@ -168,20 +168,20 @@ def _answers(
 ) -> Float[Array, "P asked"]:
     """Answers of an estimator, for so many contexts side by side as fit in memory, by the numbers that each takes."""
     each = numbers_each or len(contexts.before) * contexts.inputs[0].size
-    beside = max(1, min(len(contexts.inputs), BESIDE // each))
+    chunk = max(1, min(len(contexts.inputs), CHUNK // each))
     with jax.enable_x64(True):
-        return np.asarray(_answered(estimator, beside, *contexts, given))
+        return np.asarray(_answered(estimator, chunk, *contexts, given))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _answered(
-    estimator: Estimator, beside: int, inputs: jax.Array, labels: jax.Array, before: jax.Array, given: tuple
+    estimator: Estimator, chunk: int, inputs: jax.Array, labels: jax.Array, before: jax.Array, given: tuple
 ) -> jax.Array:
     def answers(context: tuple[jax.Array, jax.Array]) -> jax.Array:
         x, y = context
         return jnp.sum(x[before] * estimator(x, y, before, *given), axis=1)
 
-    return jax.lax.map(answers, (inputs, labels), batch_size=beside)
+    return jax.lax.map(answers, (inputs, labels), batch_size=chunk)
 
 
 def _shown(x: jax.Array, y: jax.Array, before: jax.Array) -> tuple[jax.Array, jax.Array]:

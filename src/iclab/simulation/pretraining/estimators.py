@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 Array = np.ndarray
-BESIDE = 2**20  # numbers of the contexts that are treated side by side
+CHUNK = 2**20  # numbers of the contexts that are treated side by side
 
 
 class ContextErrors(NamedTuple):
@@ -32,7 +32,7 @@ class ContextErrors(NamedTuple):
     idg: Float[Array, "context"]  # on tasks of the pool
 
 
-def dmmse_errors(
+def drawn_dmmse_errors(
     tasks: Float[Array, "K D"],
     context_length: int,
     *,
@@ -50,14 +50,14 @@ def dmmse_errors(
     pool = checked_tasks(tasks)
     require(pool.ndim == 2, f"tasks must have the shape (K, D), the tasks of a pool; got {pool.shape}.")
     require(isinstance(normalized, bool), f"normalized must be True or False; got {normalized!r}.")
-    length, count, rho, beside = _checked(context_length, contexts, noise, sum(pool.shape))
+    length, count, rho, chunk = _checked(context_length, contexts, noise, sum(pool.shape))
     keys = jax.random.split(checked_key(key), count)
     with jax.enable_x64(True):
-        icl, idg = jax.device_get(_dmmse(keys, pool, rho, length, normalized, beside))
+        icl, idg = jax.device_get(_dmmse(keys, pool, rho, length, normalized, chunk))
     return ContextErrors(rho + icl, rho + idg)
 
 
-def ridge_errors(
+def drawn_ridge_errors(
     dimension: int, context_length: int, *, noise: float, contexts: int = 400, key: "PRNGKeyArray"
 ) -> Float[Array, "context"]:
     """Error after each of many drawn contexts of the Bayes estimator for tasks N(0, I), ridge regression at ρ.
@@ -67,11 +67,11 @@ def ridge_errors(
     Raises ValueError for sizes below 1 or beyond memory and negative noise.
     """
     d = whole_number("dimension", dimension)
-    length, count, rho, beside = _checked(context_length, contexts, noise, d)
+    length, count, rho, chunk = _checked(context_length, contexts, noise, d)
     require_memory("dimension", 4.0 * min(length, d) ** 2)
     keys = jax.random.split(checked_key(key), count)
     with jax.enable_x64(True):
-        return rho + np.asarray(_lost(keys, rho, length, d, beside))
+        return rho + np.asarray(_lost(keys, rho, length, d, chunk))
 
 
 def posterior_weights(misfit: Float[jax.Array, "K"], noise: jax.Array) -> Float[jax.Array, "K"]:
@@ -88,14 +88,14 @@ def _checked(context_length: int, contexts: int, noise: float, width: int) -> tu
     """Length, number and noise of contexts, and how many are treated side by side at `width` numbers an example."""
     rho = magnitude_number("noise", noise, zero=True, advice="It is a variance.")
     length, count = whole_number("context_length", context_length), whole_number("contexts", contexts)
-    beside = max(1, min(count, BESIDE // (length * width)))
-    require_memory("context_length and contexts", 4.0 * count + 6.0 * beside * length * width)
-    return length, count, rho, beside
+    chunk = max(1, min(count, CHUNK // (length * width)))
+    require_memory("context_length and contexts", 4.0 * count + 6.0 * chunk * length * width)
+    return length, count, rho, chunk
 
 
-@partial(jax.jit, static_argnames=("length", "normalized", "beside"))
+@partial(jax.jit, static_argnames=("length", "normalized", "chunk"))
 def _dmmse(
-    keys: jax.Array, pool: jax.Array, noise: jax.Array, length: int, normalized: bool, beside: int
+    keys: jax.Array, pool: jax.Array, noise: jax.Array, length: int, normalized: bool, chunk: int
 ) -> tuple[jax.Array, jax.Array]:
     count, d = pool.shape
 
@@ -115,15 +115,15 @@ def _dmmse(
         spread = weight @ jnp.sum((pool - weight @ pool) ** 2, axis=1)
         return jnp.sum(missed**2) / d, spread / d
 
-    return jax.lax.map(context, keys, batch_size=beside)
+    return jax.lax.map(context, keys, batch_size=chunk)
 
 
-@partial(jax.jit, static_argnames=("length", "dimension", "beside"))
-def _lost(keys: jax.Array, noise: jax.Array, length: int, dimension: int, beside: int) -> jax.Array:
+@partial(jax.jit, static_argnames=("length", "dimension", "chunk"))
+def _lost(keys: jax.Array, noise: jax.Array, length: int, dimension: int, chunk: int) -> jax.Array:
     def context(key: jax.Array) -> jax.Array:
         inputs = jax.random.normal(key, (length, dimension)) / np.sqrt(dimension)
         values = jnp.linalg.eigvalsh(inputs @ inputs.T if length < dimension else inputs.T @ inputs)
         reached = jnp.sum(jnp.where(noise > 0, noise / jnp.maximum(values + noise, noise), 0.0))
         return (reached + max(0, dimension - length)) / dimension
 
-    return jax.lax.map(context, keys, batch_size=beside)
+    return jax.lax.map(context, keys, batch_size=chunk)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from iclab.numerics import positive, whole_number
 from iclab.problem import Regression
-from iclab.simulation.linear.contexts import Law, fresh, law
+from iclab.simulation.linear.contexts import RegressionLaw, fresh, law
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.linear.statistics import Statistics
 from iclab.simulation.related.loop import descended
@@ -104,7 +104,7 @@ def _descend(statistics: tuple[Array, ...], start: Any, rate: jax.Array, steps: 
 
 @partial(jax.jit, static_argnums=(4, 5, 6))
 def _one_pass(
-    law: Law, start: Any, key: jax.Array, rate: jax.Array, steps: int, batch: int, longest: int
+    law: RegressionLaw, start: Any, key: jax.Array, rate: jax.Array, steps: int, batch: int, longest: int
 ) -> jax.Array:
     def gradient(weights: Any, step: jax.Array) -> Any:
         left, right = weights
@@ -126,7 +126,7 @@ def _in_factors(gradient: jax.Array, left: jax.Array, right: jax.Array) -> tuple
 
 @partial(jax.jit, static_argnums=(5, 6))
 def _frozen_losses(
-    gamma: jax.Array, law: Law, fixed: Any, noises: jax.Array, key: jax.Array, blocks: int, length: int
+    gamma: jax.Array, law: RegressionLaw, fixed: Any, noises: jax.Array, key: jax.Array, blocks: int, length: int
 ) -> jax.Array:
     dimension = len(law.input_scale)
 

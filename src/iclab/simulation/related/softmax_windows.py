@@ -21,7 +21,7 @@ Array = np.ndarray
 CLASSES = ("affine", "kinked", "projected")
 
 
-class Shape(NamedTuple):
+class WindowShape(NamedTuple):
     """What is drawn: a class of functions, sizes, and the directions that projected functions see (0: all)."""
 
     functions: str
@@ -31,7 +31,7 @@ class Shape(NamedTuple):
     seen: int = 0
 
 
-class Runs(NamedTuple):
+class WindowTraining(NamedTuple):
     """Steps of training, the matrix at the start, and the largest rate of Adam, which falls as a cosine."""
 
     steps: int
@@ -40,7 +40,7 @@ class Runs(NamedTuple):
 
 
 def trained(
-    shape: Shape, runs: Runs, *, noises: Float[Array, "noise"], key: "PRNGKeyArray"
+    shape: WindowShape, runs: WindowTraining, *, noises: Float[Array, "noise"], key: "PRNGKeyArray"
 ) -> Float[Array, "noise D D"]:
     """Key-query matrices after training on fresh contexts, from a multiple of the identity, one for each noise.
 
@@ -61,7 +61,7 @@ def trained(
 
 
 def drawn_errors(
-    shape: Shape, matrices: Float[Array, "noise D D"], *, noises: Float[Array, "noise"], blocks: int,
+    shape: WindowShape, matrices: Float[Array, "noise D D"], *, noises: Float[Array, "noise"], blocks: int,
     key: "PRNGKeyArray",
 ) -> Float[Array, "noise"]:  # fmt: skip
     """Mean square error against targets without noise, over blocks of fresh contexts, one matrix for each noise."""
@@ -70,7 +70,7 @@ def drawn_errors(
         return np.asarray(_errors(shape, whole_number("blocks", blocks), matrices, np.asarray(noises, float), key))
 
 
-def drawn_share(
+def drawn_concentration(
     matrix: Float[Array, "D D"], query: Float[Array, "D"], lengths: tuple[int, ...], *, examples: int,
     key: "PRNGKeyArray",
 ) -> Float[Array, "length"]:  # fmt: skip
@@ -85,7 +85,7 @@ def drawn_share(
         )
 
 
-def _require(shape: Shape) -> None:
+def _require(shape: WindowShape) -> None:
     require(shape.functions in CLASSES, f"functions must be one of {', '.join(CLASSES)}; got {shape.functions!r}.")
     whole_number("dimension", shape.dimension, least=2)
     whole_number("length", shape.length)
@@ -95,7 +95,7 @@ def _require(shape: Shape) -> None:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _trained(
-    shape: Shape, steps: int, initial: jax.Array, rate: jax.Array, noises: jax.Array, key: jax.Array
+    shape: WindowShape, steps: int, initial: jax.Array, rate: jax.Array, noises: jax.Array, key: jax.Array
 ) -> jax.Array:
     optimizer = optax.adam(lambda count: rate * 0.5 * (1 + jnp.cos(jnp.pi * count / steps)))
     start = initial * jnp.broadcast_to(jnp.eye(shape.dimension), (len(noises), shape.dimension, shape.dimension))
@@ -110,14 +110,14 @@ def _trained(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _errors(shape: Shape, blocks: int, matrices: jax.Array, noises: jax.Array, key: jax.Array) -> jax.Array:
+def _errors(shape: WindowShape, blocks: int, matrices: jax.Array, noises: jax.Array, key: jax.Array) -> jax.Array:
     def block(number: jax.Array) -> jax.Array:
         return _squares(shape, matrices, noises, jax.random.fold_in(key, number))
 
     return jnp.mean(jax.lax.map(block, jnp.arange(blocks)), axis=0)
 
 
-def _squares(shape: Shape, matrices: jax.Array, noises: jax.Array, key: jax.Array) -> jax.Array:
+def _squares(shape: WindowShape, matrices: jax.Array, noises: jax.Array, key: jax.Array) -> jax.Array:
     """Mean square error of each matrix on one batch of contexts, the same for all but for the size of the noise.
 
     Targets are without noise.
@@ -134,7 +134,7 @@ def _squares(shape: Shape, matrices: jax.Array, noises: jax.Array, key: jax.Arra
     return jnp.mean((answer - clean[:, -1]) ** 2, axis=-1)
 
 
-def _functions(shape: Shape, points: jax.Array, direction: jax.Array, slopes: jax.Array) -> jax.Array:
+def _functions(shape: WindowShape, points: jax.Array, direction: jax.Array, slopes: jax.Array) -> jax.Array:
     if shape.functions == "projected":
         return jnp.einsum("pnc,pc->pn", points[..., : shape.seen], direction[:, : shape.seen])
     along = jnp.einsum("pnc,pc->pn", points, direction / jnp.linalg.norm(direction, axis=-1, keepdims=True))

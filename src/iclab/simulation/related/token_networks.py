@@ -25,7 +25,7 @@ POSITION = 1.0  # size of the entries of positions at the start
 PAIRED, ALONE = 0.7, 0.3  # parts of a position that its pair shares and that are its own
 
 
-class Network(NamedTuple):
+class TokenNetwork(NamedTuple):
     """Layers, 1 or 2; whether tokens see earlier ones only; whether they know their position; on what it trains.
 
     Trained on the query, on the query and all inputs whose labels come later, or, "labelled", on the inputs of the
@@ -38,7 +38,7 @@ class Network(NamedTuple):
     trained_on: str = "all"
 
 
-class Sizes(NamedTuple):
+class TokenSizes(NamedTuple):
     """Dimension of inputs, pairs of a context, width of the network, contexts of a step."""
 
     dimension: int
@@ -47,7 +47,7 @@ class Sizes(NamedTuple):
     batch: int
 
 
-class Losses(NamedTuple):
+class TokenLosses(NamedTuple):
     """Mean square errors after training: of the query's label, and of what training lowers."""
 
     query: float
@@ -55,9 +55,9 @@ class Losses(NamedTuple):
 
 
 def trained_losses(
-    network: Network, sizes: Sizes, *, steps: int, rate: float, tested: int, key: "PRNGKeyArray"
-) -> Losses:
-    """Losses on fresh contexts, `tested` batches of them, after training on others.
+    network: TokenNetwork, sizes: TokenSizes, *, steps: int, rate: float, tested: int, key: "PRNGKeyArray"
+) -> TokenLosses:
+    """TokenLosses on fresh contexts, `tested` batches of them, after training on others.
 
     Inputs N(0, I), tasks N(0, I/d), no label noise. The rate of Adam warms up and falls as a cosine.
 
@@ -76,12 +76,12 @@ def trained_losses(
         found = _losses(
             network, sizes, steps, whole_number("tested", tested), jnp.float32(positive("rate", rate)), key
         )
-        return Losses(*map(float, not_diverged(np.array(found), rate)))
+        return TokenLosses(*map(float, not_diverged(np.array(found), rate)))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def _losses(
-    network: Network, sizes: Sizes, steps: int, tested: int, rate: jax.Array, key: jax.Array
+    network: TokenNetwork, sizes: TokenSizes, steps: int, tested: int, rate: jax.Array, key: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     for_start, for_training, for_test = jax.random.split(key, 3)
     schedule = optax.warmup_cosine_decay_schedule(0.0, 1.0, WARM_UP, steps)
@@ -104,12 +104,12 @@ def _losses(
     return jnp.mean(query), jnp.mean(training)
 
 
-def _trained_part(network: Network, squares: jax.Array) -> jax.Array:
+def _trained_part(network: TokenNetwork, squares: jax.Array) -> jax.Array:
     part = {"query": slice(-1, None), "all": slice(None), "labelled": slice(None, -1)}[network.trained_on]
     return squares[:, part]
 
 
-def _start(network: Network, sizes: Sizes, key: jax.Array) -> dict[str, jax.Array]:
+def _start(network: TokenNetwork, sizes: TokenSizes, key: jax.Array) -> dict[str, jax.Array]:
     tokens, width = 2 * sizes.pairs + 1, sizes.width
     normal = iter(
         jax.random.normal(one, shape, jnp.float32)
@@ -137,7 +137,7 @@ def _start(network: Network, sizes: Sizes, key: jax.Array) -> dict[str, jax.Arra
     }
 
 
-def _squares(network: Network, sizes: Sizes, weights: dict[str, jax.Array], key: jax.Array) -> jax.Array:
+def _squares(network: TokenNetwork, sizes: TokenSizes, weights: dict[str, jax.Array], key: jax.Array) -> jax.Array:
     """Squared errors (context, input), the query last."""
     tokens, target = _contexts(sizes, key)
     state = tokens @ weights["embedding"]
@@ -158,7 +158,7 @@ def _squares(network: Network, sizes: Sizes, weights: dict[str, jax.Array], key:
     return (target - answer) ** 2
 
 
-def _contexts(sizes: Sizes, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _contexts(sizes: TokenSizes, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Tokens (context, 2 D + 1, d + 1), the label of the query left out, and the labels of all inputs."""
     batch, pairs, dimension = sizes.batch, sizes.pairs, sizes.dimension
     normal = jax.random.normal(key, (batch, (pairs + 2) * dimension), jnp.float32)

@@ -68,7 +68,7 @@ class RegressionContexts:
         return self.dimension + (2 if self.form == "pair" else 1)
 
     @property
-    def asked(self) -> slice:
+    def query_positions(self) -> slice:
         """Positions at which a label is asked for."""
         return slice(None, None, 2) if self.form == "interleaved" else slice(-1, None)
 
@@ -138,7 +138,7 @@ class RegressionContexts:
     def _in_form(self, inputs: Float[jax.Array, "P N+1 D"], labels: Float[jax.Array, "P N+1"]) -> Batch:
         count, d = len(labels), self.dimension
         tokens = jnp.zeros((count, self.length, self.features), jnp.float32)
-        weight = jnp.zeros((count, self.length), jnp.float32).at[:, self.asked].set(1.0)
+        weight = jnp.zeros((count, self.length), jnp.float32).at[:, self.query_positions].set(1.0)
         if self.form == "interleaved":
             tokens = tokens.at[:, ::2, :d].set(inputs).at[:, 1::2, d].set(labels[:, :-1])
             return Batch(tokens, jnp.zeros_like(weight).at[:, ::2].set(labels), weight)

@@ -86,7 +86,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
         sample = statistics(contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)), start)
         drawn.append(different(stationary.search(sample, start, iterations=case.iterations), count))
     return {
-        "ends": SearchEnds(ends.loss, ends.slope),
+        "ends": SearchEnds(ends.loss, ends.gradient_norm),
         "points": losses(different(ends, count), point=None),
         "drawn": losses(np.stack(drawn), sequences=np.array(case.sequences), point=None),
     }
@@ -94,7 +94,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
 
 def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
     """The different losses among the fixed points found, least first; infinite unless they are `count`."""
-    ends = np.sort(found.loss[found.slope < VANISHES])
+    ends = np.sort(found.loss[found.gradient_norm < VANISHES])
     groups = np.split(ends, np.flatnonzero(np.diff(ends) > SAME) + 1)
     if len(ends) == 0 or len(groups) != count:
         return np.full(count, np.inf)

@@ -116,7 +116,7 @@ def theory(case: Case) -> dict[str, Answers]:
     threshold = float(estimators.task_threshold(case.bayes_alpha, case.bayes_noise))
     below = threshold * (1 - 1e-9)  # errors jump there
     s = np.sort([*np.linspace(0, 1.5, 121) * threshold, below])
-    many = estimators.dmmse_errors(case.bayes_alpha, case.bayes_noise, s)
+    many = estimators.drawn_dmmse_errors(case.bayes_alpha, case.bayes_noise, s)
     return {
         "gap": GapByTasksAndLength(
             alpha, kappa, gap(Ratios(column(alpha), kappa, case.tau_for_alpha * column(alpha), case.noise))
@@ -150,7 +150,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table | GapByDim
 
     def gap(kappa: float, key: "PRNGKeyArray") -> float:
         law = case.known(kappa)
-        errors = estimators.dmmse_errors(
+        errors = estimators.drawn_dmmse_errors(
             pool_of(law),
             law.context_length,
             noise=law.noise,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
     from matplotlib.figure import Figure
 
-    from iclab.simulation.related.token_networks import Losses
+    from iclab.simulation.related.token_networks import TokenLosses
 
 Array = np.ndarray
 ROWS = ("one layer", "two layers", "two, mask", "two, mask, positions")
@@ -132,16 +132,16 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Trained | Leak]:
     """The four networks, and the one that can copy labels."""
     import jax
 
-    from iclab.simulation.related.token_networks import Network, Sizes, trained_losses
+    from iclab.simulation.related.token_networks import TokenNetwork, TokenSizes, trained_losses
 
-    sizes = Sizes(case.dimension, case.pairs, case.width, case.batch)
+    sizes = TokenSizes(case.dimension, case.pairs, case.width, case.batch)
 
-    def run(network: tuple[int, bool, bool, str], steps: int, number: int, starts: int = 1) -> "Losses":
+    def run(network: tuple[int, bool, bool, str], steps: int, number: int, starts: int = 1) -> "TokenLosses":
         _, masked, positions, _ = network
         rate = case.rate if masked or positions else case.unmasked_rate
         tries = [
             trained_losses(
-                Network(*network),
+                TokenNetwork(*network),
                 sizes,
                 steps=steps,
                 rate=rate,
