@@ -195,5 +195,5 @@ def test_impossible_questions_are_refused_by_name(call: Any, message: str) -> No
 
 def test_descent_that_leaves_the_finite_numbers_stops() -> None:
     inputs, labels = contexts(1, 0.1)
-    with pytest.raises(ArithmeticError, match="lower the rate"):
+    with pytest.raises(ArithmeticError, match="lower the learning rate"):
         gradient_descent(inputs, labels, rate=1e3, steps=2000)

@@ -103,13 +103,13 @@ def test_data_are_refused_by_what_is_wrong_with_them(data: Any, part: str, chang
 
 @pytest.mark.parametrize("optimizer", [optax.lbfgs(), optax.masked(SGD, {"another": True}), optax.sgd("high")])  # type: ignore[arg-type]
 def test_an_optimizer_that_needs_more_than_slopes_is_refused(optimizer: Any) -> None:
-    with pytest.raises(ValueError, match="optimizer must change weights by their slopes alone; it does not"):
+    with pytest.raises(ValueError, match="optimizer must change weights by their gradients alone; it does not"):
         networks.train(SMALL, Cycle(), steps=1, optimizer=optimizer, key=KEY)
 
 
 def test_an_optimizer_that_remembers_a_random_key_is_refused() -> None:
     noisy = optax.chain(optax.add_noise(0.1, 0.5, 3), SGD)
-    with pytest.raises(ValueError, match="optimizer must remember numbers alone; it remembers a random key"):
+    with pytest.raises(ValueError, match="the state of the optimizer must be numbers alone; it has a random key"):
         networks.train(SMALL, Cycle(), steps=1, optimizer=noisy, key=KEY)
 
 

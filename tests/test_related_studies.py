@@ -26,7 +26,7 @@ def test_padded_factors_hold_their_rank_before_and_after_descent() -> None:
 def test_training_that_diverges_is_said() -> None:
     case = rank_robustness.Case()
     start = low_rank.factors(8, (1, 3), scale=0.05, key=key_of(0))
-    with pytest.raises(ArithmeticError, match=r"diverged at rate 1e\+03\. Use a smaller rate"):
+    with pytest.raises(ArithmeticError, match=r"diverged at learning rate 1e\+03\. Use a smaller one"):
         low_rank.one_pass(case.problem, start, rate=1e3, steps=60, batch=8, key=key_of(1))
     basis = np.eye(6)
     law = patterns.Patterns(3 * basis[:4], basis[4:], np.array([(0, 1)]))

@@ -4,21 +4,21 @@ Every step draws a batch of fresh tasks, inputs and labels and follows the autom
 error. Nothing here knows a moment of the contexts.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Key
 from numpy.typing import ArrayLike
 
 from iclab.numerics import require
+from iclab.numerics.annotations import Checked
 from iclab.outcomes import GammaRuns, HeadRuns
 from iclab.problem import Regression
 from iclab.simulation.linear.one_pass import descend, normals
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["ScalarLaw", "ScalarShape", "gamma_sgd", "head_sgd"]
 
 Array = np.ndarray
 
@@ -41,18 +41,19 @@ class ScalarShape(NamedTuple):
 def gamma_sgd(
     problem: Regression,
     *,
-    rate: float,
-    batch: int,
-    steps: int,
-    every: int = 1,
-    start: Float[Array, "*run D D"] | None = None,
-    key: "PRNGKeyArray",
+    rate: Checked[float],
+    batch: Checked[int],
+    steps: Checked[int],
+    every: Checked[int] = 1,
+    start: Checked[ArrayLike | None] = None,
+    key: Checked[Key[jax.Array, "*run"]],
 ) -> GammaRuns:
     """Runs of one-pass SGD on Γ, one for each key; Γ and the batch's loss are kept at steps 0, every, 2 every, ….
 
     `key` is one key, or an array of keys: its axis leads those of the outcome, and a run depends on its key alone.
-    `start` is zero by default, one Γ for all runs or one for each. float64; time = rate × step. Cost: 20000 runs of
-    120 steps, 8 contexts of 5 examples in 2 dimensions each, take about 12 s on one core.
+    `start` is zero by default, one Γ for all runs or one for each. float64; the learning rate acts on half the mean
+    squared error; time = rate × step. Cost: 20000 runs of 120 steps, 8 contexts of 5 examples in 2 dimensions each,
+    take about 12 s on one core.
 
     Raises ValueError for settings that are not positive, `every` that does not divide `steps`, mixed context lengths.
     """
@@ -80,12 +81,12 @@ def gamma_sgd(
 def head_sgd(
     problem: Regression,
     *,
-    rate: float,
-    batch: int,
-    steps: int,
-    every: int = 1,
-    start: tuple[float, ArrayLike],
-    key: "PRNGKeyArray",
+    rate: Checked[float],
+    batch: Checked[int],
+    steps: Checked[int],
+    every: Checked[int] = 1,
+    start: Checked[tuple[ArrayLike, ArrayLike]],
+    key: Checked[Key[jax.Array, "*run"]],
 ) -> HeadRuns:
     """Runs of one-pass SGD on a value u and a key-query matrix U, one for each key; kept as in gamma_sgd().
 
@@ -146,5 +147,5 @@ def _length(problem: Regression) -> int:
     return lengths[0]
 
 
-def _draws(problem: Regression, batch: int) -> int:
+def _draws(problem: Regression, batch: Checked[int]) -> int:
     return int(batch * ((_length(problem) + 1) * (problem.dimension + 1) + problem.dimension))

@@ -5,21 +5,21 @@ Tokens z = (x, y) in 2D dimensions, f(Z) = Z + W^P (Z Zᵀ/N) W^Q Z, the predict
 gradient descent commutes with rotations, so no generality is lost.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Key
 from numpy.typing import ArrayLike
 
 from iclab.numerics import require
+from iclab.numerics.annotations import Checked
 from iclab.outcomes import TransformerCurves
 from iclab.problem import Regression
 from iclab.simulation.linear.one_pass import descend, normals
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["TokenLaw", "TokenShape", "fresh_tokens", "transformer_sgd"]
 
 Array = np.ndarray
 
@@ -34,7 +34,7 @@ class TokenLaw(NamedTuple):
 
 
 class TokenShape(NamedTuple):
-    """Context length, batch size, and whether labels carry noise at all."""
+    """Context length, batch size, and True where labels carry noise."""
 
     length: int
     batch: int
@@ -44,22 +44,23 @@ class TokenShape(NamedTuple):
 def transformer_sgd(
     problem: Regression,
     *,
-    start: tuple[ArrayLike, ArrayLike],
-    rate: float,
-    batch: int,
-    steps: int,
-    every: int = 1,
-    tasks: Float[Array, "task D"] | None = None,
-    key: "PRNGKeyArray",
+    start: Checked[tuple[ArrayLike, ArrayLike]],
+    rate: Checked[float],
+    batch: Checked[int],
+    steps: Checked[int],
+    every: Checked[int] = 1,
+    tasks: Checked[ArrayLike | None] = None,
+    key: Checked[Key[jax.Array, "*run"]],
 ) -> TransformerCurves:
     """Curves of the linear transformer under one-pass SGD, one run for each key, kept at steps 0, every, 2 every, ….
 
-    `start` is (p₀, q₀) for the two driven blocks, each a scalar (times the identity), one number per mode, or a D × D
-    matrix, with the axes of `key` in front or not; the other blocks start at zero and are trained too. `tasks` is a
-    pool of diagonals Λ to draw from; by default every context has fresh ones of variance problem.task_eigenvalues.
-    Eigenvalues, and so modes, come largest first. The loss is summed over outputs; each carries the noise. rate on
-    half the mean squared error; float64; time = rate × step. Cost: about 25 ns per token entry, 30 s for 16 runs of
-    3000 steps of 512 contexts of 8 examples in 4 dimensions.
+    `start` is (p₀, q₀), the block of W^P from labels to labels and that of W^Q from inputs to inputs, each a scalar
+    (times the identity), one number per mode, or a D × D matrix, with the axes of `key` in front or not; the other
+    blocks start at zero and are trained too. `tasks` is a pool of diagonals Λ to draw from; by default every context
+    has fresh ones of variance problem.task_eigenvalues. Eigenvalues, and so modes, come largest first. The loss is
+    summed over outputs; each carries the noise. The learning rate acts on half the mean squared error; float64; time
+    = rate × step. Cost: about 25 ns per token entry, 30 s for 16 runs of 3000 steps of 512 contexts of 8 examples in
+    4 dimensions.
 
     Raises ValueError for settings that are not positive, `every` that does not divide `steps`, mixed context lengths,
     starts and tasks that do not fit.
@@ -95,7 +96,7 @@ def transformer_sgd(
     return TransformerCurves(time, p, q, **TransformerCurves.readings(p, q), loss=losses, stray=stray)
 
 
-def _block(part: ArrayLike, size: int, runs: tuple[int, ...]) -> Array:
+def _block(part: Checked[ArrayLike], size: int, runs: tuple[int, ...]) -> Array:
     block = np.asarray(part, dtype=float)
     require(
         block.shape in ((), (size,), (size, size), (*runs, size, size)) and bool(np.all(np.isfinite(block))),

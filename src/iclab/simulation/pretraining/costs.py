@@ -87,9 +87,8 @@ def cost(size: FitSize, route: str) -> RouteCost:
     extra = 12 if route == "preconditioned" else 4  # products in float64, in addition to the steps
     spent = (work * (steps + extra if steps else 1) + drawn) / SPEED
     pool = (size.pretraining.tasks or 0) * d
-    return RouteCost(
-        route, "it was asked for", size.itemsize * (numbers + pool + 12 * p + 8 * PART * d), spent, steps
-    )
+    needed = float(size.itemsize * (numbers + pool + 12 * p + 8 * PART * d))
+    return RouteCost(route, "it was asked for", needed, spent, steps)
 
 
 def cheapest(size: FitSize, budget: float) -> RouteCost:

@@ -6,13 +6,13 @@ every device. A CPU computes with NumPy, another device with JAX.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Key, PRNGKeyArray
 
 from iclab.numerics import instance, magnitude_number
+from iclab.numerics.annotations import Checked
 from iclab.outcomes import FittedErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, Pretraining, SphereTasks, Tasks
 from iclab.problem.readouts import exact_error
@@ -31,9 +31,6 @@ from iclab.simulation.pretraining.sequences import (
 )
 from iclab.simulation.pretraining.solver import RidgeSolver
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
-
 __all__ = ["Fit", "chosen_route", "fit", "fit_each", "law_of_new"]
 
 Array = np.ndarray
@@ -43,7 +40,7 @@ Array = np.ndarray
 class Fit:
     """The readout that one draw of finite pretraining ends in, and how it was found."""
 
-    readout: Float[Array, "D D+1"]  # G, which answers x_qᵀ G g
+    readout: Float[Array, "D D+1"]  # G, whose prediction is x_qᵀ G g
     route: str  # direct, kernel, plain, preconditioned or dual
     iterations: int  # of conjugate gradients; 0 for other routes
     residual: float  # gradient of the penalized error, relative to that at G = 0
@@ -67,13 +64,13 @@ class Fit:
 
 
 def fit(
-    pretraining: Pretraining,
+    pretraining: Checked[Pretraining],
     *,
-    ridge: float,
-    input_eigenvalues: Spectrum | None = None,
-    task_eigenvalues: Spectrum | None = None,
-    solver: RidgeSolver = RidgeSolver(),
-    key: "PRNGKeyArray",
+    ridge: Checked[float],
+    input_eigenvalues: Checked[Spectrum | None] = None,
+    task_eigenvalues: Checked[Spectrum | None] = None,
+    solver: Checked[RidgeSolver] = RidgeSolver(),
+    key: Checked[PRNGKeyArray],
 ) -> Fit:
     """One draw of finite pretraining: fit_each with one key."""
     return fit_each(
@@ -87,13 +84,13 @@ def fit(
 
 
 def fit_each(
-    pretraining: Pretraining,
+    pretraining: Checked[Pretraining],
     *,
-    ridge: float,
-    input_eigenvalues: Spectrum | None = None,
-    task_eigenvalues: Spectrum | None = None,
-    solver: RidgeSolver = RidgeSolver(),
-    keys: "PRNGKeyArray",
+    ridge: Checked[float],
+    input_eigenvalues: Checked[Spectrum | None] = None,
+    task_eigenvalues: Checked[Spectrum | None] = None,
+    solver: Checked[RidgeSolver] = RidgeSolver(),
+    keys: Checked[Key[jax.Array, "seed"]],
 ) -> list[Fit]:
     """A draw of finite pretraining for each key: the G of least Σ (y − x_qᵀ G g)² + (n/D) λ ‖G‖².
 
@@ -117,12 +114,12 @@ def fit_each(
 
 
 def chosen_route(
-    pretraining: Pretraining,
+    pretraining: Checked[Pretraining],
     *,
-    ridge: float,
-    input_eigenvalues: Spectrum | None = None,
-    task_eigenvalues: Spectrum | None = None,
-    solver: RidgeSolver = RidgeSolver(),
+    ridge: Checked[float],
+    input_eigenvalues: Checked[Spectrum | None] = None,
+    task_eigenvalues: Checked[Spectrum | None] = None,
+    solver: Checked[RidgeSolver] = RidgeSolver(),
 ) -> RouteCost:
     """The route that `fit` will take, the reason, and an estimate of memory, time and iterations. Nothing is drawn.
 
@@ -132,7 +129,7 @@ def chosen_route(
     return chosen(_size(law, pretraining, ridge, solver), solver.route, solver.budget)
 
 
-def _size(law: SequenceLaw, pretraining: Pretraining, ridge: float, solver: RidgeSolver) -> FitSize:
+def _size(law: SequenceLaw, pretraining: Pretraining, ridge: Checked[float], solver: Checked[RidgeSolver]) -> FitSize:
     instance("solver", solver, RidgeSolver)
     penalty = magnitude_number("ridge", ridge, zero=True)
     one_direction = pretraining.tasks == 1 and pretraining.noise == 0  # Σ y² is then a sum of the entries of Σ y x

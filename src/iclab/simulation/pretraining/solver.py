@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from iclab.numerics import checked_number, instance, one_of, positive, require, whole_number
+from iclab.numerics.annotations import checks_its_fields
 from iclab.problem import Pretraining
 from iclab.simulation.memory import machine_memory
 from iclab.simulation.pretraining.costs import AUTO, ROUTES
@@ -16,6 +17,7 @@ REACH = 50  # units of rounding below which no residual falls reliably
 LOOSEST = 0.01  # residual above which a readout is no solution
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class RidgeSolver:
     """Settings of the ridge fit, the same for every draw.

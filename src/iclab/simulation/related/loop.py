@@ -1,19 +1,20 @@
 """Training of the related networks: so many steps of an optimizer along a gradient, in one compiled loop."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 
-__all__ = ["descended"]
+__all__ = ["Weights", "descended"]
 
-Weights = TypeVar("Weights")
+Weights = Any
+"""A tree of arrays."""
 
 
 def descended(
-    gradient: Callable[[Weights, jax.Array], Any],
+    gradient: Callable[[Weights, jax.Array], Weights],
     start: Weights,
     *,
     optimizer: optax.GradientTransformation,

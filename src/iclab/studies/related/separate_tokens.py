@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 ROWS = ("one layer", "two layers", "two, mask", "two, mask, positions")
 NETWORKS = ((1, True, False, "all"), (2, False, False, "query"), (2, True, False, "all"), (2, True, True, "all"))
-LEAK = (2, False, True, "labelled")
+LEAK = (2, False, True, "labeled")
 GAINS = (3.0, 10.0)  # exp(score) of the own pair, along the curves of theory
 
 
