@@ -17,7 +17,7 @@ from measure import Spent, seconds
 
 from iclab import Pretraining, Ratios
 from iclab.simulation.keys import key_of
-from iclab.simulation.pretraining import Fit, fit, fit_each, plan
+from iclab.simulation.pretraining import Fit, RidgeSolver, chosen_route, fit, fit_each
 
 RIDGE = 1e-5
 
@@ -51,7 +51,7 @@ def fitted(run: Pretraining, draws: int) -> tuple[Spent, Fit]:
 
 
 def told(run: Pretraining, spent: Spent, found: Fit) -> str:
-    estimate, peak = plan(run, ridge=RIDGE), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    estimate, peak = chosen_route(run, ridge=RIDGE), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     return (
         f"D = {run.dimension:3d}, τ = {run.ratios.tau:4.2f}: {spent.cpu:7.3f} s ({estimate.seconds:.2f} estimated), "
         f"{found.route}, {found.iterations} iterations, process peak {peak:.2f} GB "
@@ -83,11 +83,11 @@ def growth() -> None:
 
 def quick_figure(dimension: int) -> None:
     runs = [Pretraining.of(Ratios(10, kappa, 10, 0.01), dimension) for kappa in np.geomspace(0.2, 32, 12)]
-    gaps, keys = [], jax.random.split(key_of(0), 20)
+    gaps, keys, solver = [], jax.random.split(key_of(0), 20), RidgeSolver(tolerance=1e-6)
 
     def draw() -> None:
         for run in runs:
-            errors = [one.errors() for one in fit_each(run, ridge=1e-6, tolerance=1e-6, keys=keys)]
+            errors = [one.errors() for one in fit_each(run, ridge=1e-6, solver=solver, keys=keys)]
             gaps.append(np.mean([one.icl - one.idg for one in errors]))
 
     spent = seconds(draw)

@@ -153,7 +153,7 @@ def test_contexts_treated_in_turn_answer_as_side_by_side(monkeypatch: pytest.Mon
     inputs, labels = contexts(5, 0.3)
     pool = np.random.default_rng(1).standard_normal((4, D))
     together = dmmse(inputs, labels, tasks=pool, noise=0.1)
-    monkeypatch.setattr("iclab.simulation.pretraining.baselines.BESIDE", 2)
+    monkeypatch.setattr("iclab.simulation.pretraining.baselines.CHUNK", 2)
     assert_allclose(dmmse(inputs, labels, tasks=pool, noise=0.1), together, rtol=1e-12)
     assert together.dtype == np.float64
     assert not jax.config.jax_enable_x64  # the setting outside is left alone
@@ -195,5 +195,5 @@ def test_impossible_questions_are_refused_by_name(call: Any, message: str) -> No
 
 def test_descent_that_leaves_the_finite_numbers_stops() -> None:
     inputs, labels = contexts(1, 0.1)
-    with pytest.raises(ArithmeticError, match="lower the rate"):
+    with pytest.raises(ArithmeticError, match="lower the learning rate"):
         gradient_descent(inputs, labels, rate=1e3, steps=2000)

@@ -7,27 +7,27 @@ from scipy.special import expit, roots_genlaguerre, roots_hermitenorm
 
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.simulation.keys import key_of
-from iclab.simulation.pretraining.estimators import dmmse_errors, ridge_errors
+from iclab.simulation.pretraining.estimators import drawn_dmmse_errors, drawn_ridge_errors
 from iclab.theory import estimators as theory
 
 
 @pytest.mark.parametrize(("alpha", "noise"), [(0.5, 0.2), (3.0, 0.05)])
 def test_ridge_errors_are_those_of_the_limit(alpha: float, noise: float) -> None:
-    found = ridge_errors(120, round(120 * alpha), noise=noise, contexts=20, key=key_of(1))
+    found = drawn_ridge_errors(120, round(120 * alpha), noise=noise, contexts=20, key=key_of(1))
     assert_allclose(found.mean(), theory.ridge_error(alpha, noise), rtol=5e-3)  # D = 120; contexts differ by 1 %
     assert found.std() < 0.02 * found.mean()
 
 
 def test_without_noise_ridge_regression_misses_what_inputs_do_not_reach() -> None:
-    assert_allclose(ridge_errors(8, 5, noise=0.0, contexts=3, key=key_of(0)), 3 / 8, rtol=1e-15)
-    assert not ridge_errors(8, 9, noise=0.0, contexts=3, key=key_of(0)).any()
+    assert_allclose(drawn_ridge_errors(8, 5, noise=0.0, contexts=3, key=key_of(0)), 3 / 8, rtol=1e-15)
+    assert not drawn_ridge_errors(8, 9, noise=0.0, contexts=3, key=key_of(0)).any()
 
 
 @pytest.mark.parametrize("noise", [0.2, 0.0])
 def test_dmmse_errors_are_those_of_a_quadrature_over_contexts(noise: float) -> None:
     rng = np.random.default_rng(3)
     pool, contexts = rng.standard_normal((12, 6)), 6000
-    found = dmmse_errors(pool, 5, noise=noise, contexts=contexts, normalized=True, key=key_of(2))
+    found = drawn_dmmse_errors(pool, 5, noise=noise, contexts=contexts, normalized=True, key=key_of(2))
     expected = theory.pool_dmmse_errors(ContextLaw(Pool(pool), 5, noise), new=SphereTasks(6), contexts=contexts)
     for name in ("icl", "idg"):
         drawn = getattr(found, name)
@@ -37,7 +37,7 @@ def test_dmmse_errors_are_those_of_a_quadrature_over_contexts(noise: float) -> N
 
 def test_a_pool_of_one_task_is_always_answered() -> None:
     task = np.array([[1.5, -0.5, 1.0, 0.3]])
-    found = dmmse_errors(task, 3, noise=0.2, contexts=4000, normalized=True, key=key_of(5))
+    found = drawn_dmmse_errors(task, 3, noise=0.2, contexts=4000, normalized=True, key=key_of(5))
     assert_array_equal(found.idg, 0.2)
     error = found.icl.std() / np.sqrt(4000)
     assert abs(found.icl.mean() - (0.2 + 1 + task[0] @ task[0] / 4)) < 4 * error  # E |w' − w|²/D, w' on the sphere
@@ -57,15 +57,15 @@ def test_two_tasks_in_one_dimension_are_told_apart_as_well_as_a_quadrature_says(
 
     idg = noise + (excess(a).sum() + excess(b).sum()) / 2
     icl = noise + (z_weight[:, None] * excess(z[:, None])).sum()  # a new task is normal
-    found = dmmse_errors(np.array([[a], [b]]), length, noise=noise, contexts=contexts, key=key_of(6))
+    found = drawn_dmmse_errors(np.array([[a], [b]]), length, noise=noise, contexts=contexts, key=key_of(6))
     for drawn, expected in ((found.icl, icl), (found.idg, idg)):
         assert abs(drawn.mean() - expected) < 4 * drawn.std() / np.sqrt(contexts)
 
 
 def test_a_large_pool_is_the_law_of_its_tasks() -> None:
     pool = np.random.default_rng(7).standard_normal((4000, 2))
-    found = dmmse_errors(pool, 4, noise=0.3, contexts=800, key=key_of(8))
-    whole = ridge_errors(2, 4, noise=0.3, contexts=4000, key=key_of(9))
+    found = drawn_dmmse_errors(pool, 4, noise=0.3, contexts=800, key=key_of(8))
+    whole = drawn_ridge_errors(2, 4, noise=0.3, contexts=4000, key=key_of(9))
     for drawn in (found.icl, found.idg):
         error = np.hypot(drawn.std() / np.sqrt(800), whole.std() / np.sqrt(4000))
         assert abs(drawn.mean() - whole.mean()) < 4 * error + 0.01 * whole.mean()  # 4000 tasks are a sample too
@@ -73,7 +73,7 @@ def test_a_large_pool_is_the_law_of_its_tasks() -> None:
 
 def test_a_context_that_identifies_its_task_leaves_the_noise() -> None:
     pool = 500 * np.random.default_rng(4).standard_normal((12, 6))
-    found = dmmse_errors(pool, 5, noise=0.1, contexts=6000, normalized=True, key=key_of(1))
+    found = drawn_dmmse_errors(pool, 5, noise=0.1, contexts=6000, normalized=True, key=key_of(1))
     assert_allclose(found.idg, 0.1, rtol=1e-12)
     assert found.icl.min() > 1
 
@@ -90,7 +90,9 @@ def test_a_context_that_identifies_its_task_leaves_the_noise() -> None:
 )
 def test_impossible_contexts_are_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        dmmse_errors(**({"tasks": np.ones((4, 3)), "context_length": 5, "noise": 0.1, "key": key_of(0)} | arguments))
+        drawn_dmmse_errors(
+            **({"tasks": np.ones((4, 3)), "context_length": 5, "noise": 0.1, "key": key_of(0)} | arguments)
+        )
     if "tasks" not in arguments:
         with pytest.raises(ValueError, match=message):
-            ridge_errors(**({"dimension": 3, "context_length": 5, "noise": 0.1, "key": key_of(0)} | arguments))
+            drawn_ridge_errors(**({"dimension": 3, "context_length": 5, "noise": 0.1, "key": key_of(0)} | arguments))

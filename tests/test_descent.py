@@ -270,7 +270,7 @@ def test_precision_is_double_and_no_setting_of_the_process_changes() -> None:
 
 def test_a_rate_too_large_is_named_with_the_step_that_shows_it() -> None:
     contexts, start = drawn(0), start_of("merged")
-    with pytest.raises(ArithmeticError, match=r"not finite at step 200: .* rate 50. Use a smaller rate"):
+    with pytest.raises(ArithmeticError, match=r"not finite at step 200: .* learning rate 50. Use a smaller one"):
         by_statistics(contexts, start, rate=50.0, steps=[0, 200, 300])
 
 

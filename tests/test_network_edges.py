@@ -24,7 +24,7 @@ MANY = Transformer(length=8, outputs=2, vocabulary=100, layers=1, width=4, heads
 
 
 def answered(config: Transformer, tokens: jax.Array) -> np.ndarray:
-    return np.asarray(config.answer(drawn(config), tokens))
+    return np.asarray(config.forward(drawn(config), tokens))
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int16])
@@ -104,13 +104,13 @@ def test_data_are_refused_by_what_is_wrong_with_them(data: Any, part: str, chang
 
 @pytest.mark.parametrize("optimizer", [optax.lbfgs(), optax.masked(SGD, {"another": True}), optax.sgd("high")])  # type: ignore[arg-type]
 def test_an_optimizer_that_needs_more_than_slopes_is_refused(optimizer: Any) -> None:
-    with pytest.raises(ValueError, match="optimizer must change weights by their slopes alone; it does not"):
+    with pytest.raises(ValueError, match="optimizer must change weights by their gradients alone; it does not"):
         networks.train(SMALL, Cycle(), steps=1, optimizer=optimizer, key=KEY)
 
 
 def test_an_optimizer_that_remembers_a_random_key_is_refused() -> None:
     noisy = optax.chain(optax.add_noise(0.1, 0.5, 3), SGD)
-    with pytest.raises(ValueError, match="optimizer must remember numbers alone; it remembers a random key"):
+    with pytest.raises(ValueError, match="the state of the optimizer must be numbers alone; it has a random key"):
         networks.train(SMALL, Cycle(), steps=1, optimizer=noisy, key=KEY)
 
 
@@ -147,15 +147,15 @@ def test_sizes_are_below_what_a_compiler_takes_but_not_far(name: str, monkeypatc
     config, tokens = SIZES[name]
     weights = drawn(config)
     loss, target = ("square", np.float32) if config.outputs == 1 else ("cross-entropy", np.int32)
-    place = jax.eval_shape(config.answer, weights, tokens).shape[:2]
+    place = jax.eval_shape(config.forward, weights, tokens).shape[:2]
     batch = Batch(tokens, np.zeros(place, target), np.ones(place, np.float32))
     slopes = jax.jit(lambda weights, batch: jax.grad(training.batch_loss, 2)(config, loss, weights, batch))
     asked: list[float] = []
     monkeypatch.setattr(sizes, "require_memory", lambda _, numbers, each: asked.append(each * numbers))
-    sizes.require_answers(config, tokens)
-    sizes.require_slopes(config, tokens, len(tokens))
+    sizes.require_outputs(config, tokens)
+    sizes.require_gradients(config, tokens, len(tokens))
     for told, program in zip(
-        asked, (jax.jit(config.answer).lower(weights, tokens), slopes.lower(weights, batch)), strict=True
+        asked, (jax.jit(config.forward).lower(weights, tokens), slopes.lower(weights, batch)), strict=True
     ):
         found: Any = program.compile().memory_analysis()
         taken = found.temp_size_in_bytes + found.output_size_in_bytes
@@ -175,12 +175,12 @@ def test_answers_and_runs_beyond_memory_are_refused_before_they_are_compiled(mon
     with pytest.raises(ValueError, match=r"must fit into 10 GB of memory; got \d+ GB"):
         networks.train(long, data, steps=1, optimizer=SGD, key=KEY)
     monkeypatch.setattr(memory, "machine_memory", lambda: 1e12)
-    sizes.require_answers(long, tokens)
+    sizes.require_outputs(long, tokens)
 
 
 def test_a_device_without_memory_left_is_said_in_words() -> None:
     said = r"all arrays must fit into .* GB of memory; RESOURCE_EXHAUSTED.* Lower"
-    with pytest.raises(MemoryError, match=said), memory.exhaustion_said():
+    with pytest.raises(MemoryError, match=said), memory.exhaustion_reported():
         jnp.zeros(2**45, jnp.float32).block_until_ready()
 
     def simulation(case: Any, *, key: Any) -> Any:
@@ -190,5 +190,5 @@ def test_a_device_without_memory_left_is_said_in_words() -> None:
     study = Study("s", "Q", 1, {"quick": Preset(case)}, lambda case: {}, simulation, lambda view, figure: None, ())
     with pytest.raises(MemoryError, match="Out of memory allocating 9 bytes"):
         study.run(seeds=1)
-    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"), memory.exhaustion_said():
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"), memory.exhaustion_reported():
         raise jax.errors.JaxRuntimeError("INTERNAL: something else")

@@ -281,9 +281,9 @@ def test_parts_of_a_batch_have_the_loss_and_slope_of_the_whole(monkeypatch: pyte
     found = []
     for bytes_of_part in (2**30, 8 * SMALL.entries):
         monkeypatch.setattr(training, "CACHE", bytes_of_part)
-        found.append(training._loss_and_slope(SMALL, data.loss, start, batch))
-    assert training._side_by_side(SMALL, 8) == 2
-    assert training._side_by_side(SMALL, 7) == 7  # no part of a prime
+        found.append(training._loss_and_gradient(SMALL, data.loss, start, batch))
+    assert training._chunk_size(SMALL, 8) == 2
+    assert training._chunk_size(SMALL, 7) == 7  # no part of a prime
     for whole, parts in zip(*map(jax.tree.leaves, found), strict=True):
         assert_allclose(parts, whole, atol=1e-6)
     assert_allclose(found[0][0], training.batch_loss(SMALL, data.loss, start, batch), rtol=1e-6)
@@ -449,7 +449,7 @@ class Unhashable(Cycle):
         ({"config": Transformer}, "config must be a Transformer or a Perceptron; got type"),
         ({"config": REAL}, "tokens of the data must be real, as the network reads them; got int32"),
         ({"config": replace(SMALL, length=5)}, "sequences of 1 to 5 tokens"),
-        ({"config": replace(SMALL, last_only=True)}, r"must have the shape \(8, 1\) of the network's answers"),
+        ({"config": replace(SMALL, last_only=True)}, r"must have the shape \(8, 1\) of the network's outputs"),
         ({"config": Perceptron(5, 5, 6), "data": Cycle()}, r"must have the shape \(8, 1\)"),
         ({"data": "periodic"}, "data must be such as those of simulation.sequences; got str without loss"),
         ({"data": Unhashable()}, "data must be hashable"),
@@ -494,12 +494,12 @@ def test_a_rate_that_blows_up_weights_stops_the_run_though_norms_keep_the_loss_f
 def test_a_state_of_another_run_is_not_resumed() -> None:
     state = networks.train(SMALL, Cycle(), steps=2, optimizer=ADAM, key=KEY)
     for change, message in [
-        ({"optimizer": np.array(["low"])}, "what the resumed optimizer remembers must be arrays of numbers"),
+        ({"optimizer": np.array(["low"])}, "the state of the resumed optimizer must be arrays of numbers"),
         ({"loss": "low"}, "the loss of resume must be a number"),
     ]:
         with pytest.raises(ValueError, match=message):
             networks.train(SMALL, Cycle(), steps=4, optimizer=ADAM, key=KEY, resume={**state, **change})
-    with pytest.raises(ValueError, match="what the resumed optimizer remembers must fit the optimizer"):
+    with pytest.raises(ValueError, match="the state of the resumed optimizer must fit the optimizer"):
         networks.train(SMALL, Cycle(), steps=4, optimizer=optax.sgd(0.1), key=KEY, resume=state)
     tied = {**state, "parameters": {k: v for k, v in state["parameters"].items() if k != "unembed.weight"}}
     with pytest.raises(ValueError, match=r"unembed.weight is missing"):

@@ -12,8 +12,8 @@ from iclab import Pretraining, Ratios
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.problem.readouts import exact_error, feature_moments
 from iclab.simulation.keys import generators_of, key_of
+from iclab.simulation.pretraining import RidgeSolver, chosen_route, fit, fit_each, sequences
 from iclab.simulation.pretraining import costs as ridge_costs
-from iclab.simulation.pretraining import fit, fit_each, plan, sequences
 from iclab.simulation.pretraining import routes as ridge_routes
 from iclab.theory.finite_size import leverage_errors
 from iclab.theory.generalization import errors
@@ -38,10 +38,10 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
 )
 def test_all_routes_find_the_readout_of_the_singular_values(tau: float, ridge: float, routes: tuple) -> None:
     run = Pretraining.of(Ratios(10, 0.5, tau, 0.01), 14)
-    settings: dict[str, Any] = {"ridge": ridge, "tolerance": 1e-12, "key": key_of(1)}
-    witness = fit(run, route="direct", **settings)
+    settings: dict[str, Any] = {"ridge": ridge, "key": key_of(1)}
+    witness = fit(run, solver=RidgeSolver("direct", tolerance=1e-12), **settings)
     for route in routes:
-        found = fit(run, route=route, **settings)
+        found = fit(run, solver=RidgeSolver(route, tolerance=1e-12), **settings)
         assert relative(found.readout, witness.readout) < 1e-10, route  # of a condition of 1e6 at ridge 1e-5
         assert_allclose(found.train, witness.train, rtol=1e-7, atol=1e-20)  # below interpolation it is tiny
 
@@ -52,8 +52,8 @@ def test_all_routes_find_the_readout_of_the_singular_values(tau: float, ridge: f
 )
 def test_one_task_without_noise_is_fitted_by_the_solution_of_least_norm(sequences: int, route: str) -> None:
     run = Pretraining(6, 50, sequences, 1, 0.0)  # Σ y² = wᵀ Σ y x: 36 weights tell apart, not 42
-    settings: dict[str, Any] = {"ridge": 0.0, "tolerance": 1e-12, "key": key_of(1)}
-    witness, found = (fit(run, route=one, **settings) for one in ("direct", route))
+    settings: dict[str, Any] = {"ridge": 0.0, "key": key_of(1)}
+    witness, found = (fit(run, solver=RidgeSolver(one, tolerance=1e-12), **settings) for one in ("direct", route))
     assert relative(found.readout, witness.readout) < 1e-9
     assert_allclose(found.errors().icl, witness.errors().icl, rtol=1e-9)
     along = np.append(witness.tasks.vectors[0] / 6, -1.0)
@@ -66,8 +66,8 @@ def test_inputs_in_other_units_lead_to_the_same_errors_in_other_units(route: str
     # x -> a x makes y -> a y and g -> a² g: the readout falls by a², at a ridge a⁶ times as large
     changed = replace(SMALL, noise=SMALL.noise * square)
     scaled: dict[str, Any] = {"ridge": 1e-3 * square**3, "input_eigenvalues": np.full(6, square)}
-    first = fit(SMALL, ridge=1e-3, route=route, tolerance=1e-12, key=key_of(1))
-    found = fit(changed, route=route, tolerance=1e-12, key=key_of(1), **scaled)
+    first = fit(SMALL, ridge=1e-3, solver=RidgeSolver(route, tolerance=1e-12), key=key_of(1))
+    found = fit(changed, solver=RidgeSolver(route, tolerance=1e-12), key=key_of(1), **scaled)
     assert_allclose(found.readout * square, first.readout, rtol=1e-9, atol=1e-9)
     assert_allclose(found.errors().icl / square, first.errors().icl, rtol=1e-9)
 
@@ -75,26 +75,28 @@ def test_inputs_in_other_units_lead_to_the_same_errors_in_other_units(route: str
 def test_a_ridge_is_small_or_large_beside_the_curvature_of_the_data() -> None:
     loud = Pretraining(6, 12, 20, 4, noise=1e8)  # squares of labels of 1e8: a ridge of 1 is next to none
     settings: dict[str, Any] = {"ridge": 1.0, "key": key_of(3)}
-    witness, found = (fit(loud, route=route, **settings) for route in ("direct", "auto"))
+    witness, found = (fit(loud, solver=RidgeSolver(route), **settings) for route in ("direct", "auto"))
     assert relative(found.readout, witness.readout) < 1e-6
     with pytest.raises(ValueError, match="at a ridge of 1, too small to lead it to the solution of least norm"):
-        plan(loud, ridge=1.0, route="preconditioned")
-    assert plan(loud, ridge=1e16, route="preconditioned").route == "preconditioned"
+        chosen_route(loud, ridge=1.0, solver=RidgeSolver("preconditioned"))
+    assert chosen_route(loud, ridge=1e16, solver=RidgeSolver("preconditioned")).route == "preconditioned"
 
 
 def test_a_small_residual_that_tells_too_little_is_refused() -> None:
     run = Pretraining(14, 14_000, 392, 1, 1e-6)  # the plain route stops at two thirds of the error on new tasks
     settings: dict[str, Any] = {"ridge": 0.0, "key": key_of(0)}
     with pytest.raises(ArithmeticError, match="route plain leaves the readout open at a tolerance of 1e-08"):
-        fit(run, route="plain", **settings)
-    witness, found = (fit(run, route=route, **settings) for route in ("direct", "auto"))
+        fit(run, solver=RidgeSolver("plain"), **settings)
+    witness, found = (fit(run, solver=RidgeSolver(route), **settings) for route in ("direct", "auto"))
     # a residual of 1e-8 where curvatures differ by 1e9: digits are left, the two thirds are not
     assert_allclose(found.errors().icl, witness.errors().icl, rtol=1e-4)
 
 
 def test_features_that_rounding_alone_tells_apart_are_refused_by_the_kernel_route() -> None:
     with pytest.raises(ArithmeticError, match="route kernel found features that depend on each other to rounding"):
-        fit(replace(SMALL, sequences=40, tasks=1, noise=1e-30), ridge=0.0, route="kernel", key=key_of(0))
+        fit(
+            replace(SMALL, sequences=40, tasks=1, noise=1e-30), ridge=0.0, solver=RidgeSolver("kernel"), key=key_of(0)
+        )
 
 
 def mean_errors(run: Pretraining, ridge: float, draws: int, **settings) -> tuple[dict, dict]:
@@ -162,7 +164,7 @@ def test_a_key_draws_the_same_again_and_another_key_another_run() -> None:
 
 def test_what_has_not_converged_is_refused() -> None:
     with pytest.raises(ArithmeticError, match="route plain ended after 3 of 3 iterations at a residual"):
-        fit(SMALL, ridge=0.1, route="plain", iterations=3, key=key_of(2))
+        fit(SMALL, ridge=0.1, solver=RidgeSolver("plain", iterations=3), key=key_of(2))
 
 
 @pytest.mark.parametrize(
@@ -172,13 +174,13 @@ def test_arrays_of_jax_with_rows_of_zeros_lead_to_the_readout_of_numpy(route: st
     law, (rng,) = sequences.sequence_law(SMALL, None, None), generators_of(key_of(2)[None])
     parts = sequences.empty_parts(SMALL, "float64")
     sequences.draw_parts(rng, sequences.drawn_pool(rng, law, SMALL), law, SMALL, out=parts)
-    limits = () if route in ("direct", "kernel") else (1e-13, 1000)
-    solve = getattr(ridge_routes, route)
     with jax.enable_x64(True):
         placed = sequences.on_device(parts, 100)
         assert [len(part.target) for part in placed] == [60, 40]
         assert all(isinstance(array, jax.Array) for part in placed for array in part)
-        (expected, _), (found, _) = (solve(data, 60, 0.1, *limits) for data in (parts, placed))
+        (expected, _), (found, _) = (
+            ridge_routes.solve(route, data, 60, 0.1, tolerance=1e-13, most=1000) for data in (parts, placed)
+        )
         assert_allclose(np.asarray(found), expected, rtol=1e-10, atol=1e-12)
         residual, train = ridge_routes.check(placed, 60, 0.1, found)
         assert residual < 1e-12
@@ -215,9 +217,9 @@ def test_many_sequences_lead_to_the_best_readout_of_their_law(
 
 @pytest.mark.parametrize("route", ridge_costs.ROUTES)
 def test_single_precision_finds_the_readout_to_its_own_digits(route: str) -> None:
-    settings: dict[str, Any] = {"ridge": 0.1, "route": route, "key": key_of(1)}
-    found = fit(SMALL, precision="float32", tolerance=1e-5, **settings)
-    witness = fit(SMALL, **settings)
+    settings: dict[str, Any] = {"ridge": 0.1, "key": key_of(1)}
+    found = fit(SMALL, solver=RidgeSolver(route, precision="float32", tolerance=1e-5), **settings)
+    witness = fit(SMALL, solver=RidgeSolver(route), **settings)
     assert 1e-9 < relative(found.readout, witness.readout) < 1e-3  # of the same draw
     assert found.residual < 1e-4
 
@@ -260,43 +262,35 @@ def test_the_leverage_prediction_meets_fits_beyond_interpolation(ratios: Ratios,
 
 def test_the_route_is_chosen_by_size_and_the_choice_is_explained() -> None:
     many, few = (Pretraining.of(Ratios(10, 0.5, tau, 0.01), 64) for tau in (2.0, 0.5))
-    assert plan(many, ridge=1e-5).route == "preconditioned"
-    assert plan(few, ridge=0.0, memory=2e7).route == "dual"
-    assert plan(few, ridge=1e-5, memory=2e7).route == "plain"
-    near = plan(Pretraining.of(Ratios(10, 0.5, 1.0, 0.01), 32), ridge=1e-9)
+    assert chosen_route(many, ridge=1e-5).route == "preconditioned"
+    assert chosen_route(few, ridge=0.0, solver=RidgeSolver(memory=2e7)).route == "dual"
+    assert chosen_route(few, ridge=1e-5, solver=RidgeSolver(memory=2e7)).route == "plain"
+    near = chosen_route(Pretraining.of(Ratios(10, 0.5, 1.0, 0.01), 32), ridge=1e-9)
     assert near.route == "kernel"  # thousands of iterations otherwise
     assert "it takes the least time" in near.why
-    large = plan(Pretraining.of(Ratios(10, 0.5, 1.5, 0.01), 400), ridge=1e-5)
+    large = chosen_route(Pretraining.of(Ratios(10, 0.5, 1.5, 0.01), 400), ridge=1e-5)
     assert 2.2e9 < large.bytes < 2.5e9  # two numbers of 8 + 4 bytes for each of 240000 · 401
-    assert plan(many, ridge=1e-5, route="direct").why == "it was asked for"
+    assert chosen_route(many, ridge=1e-5, solver=RidgeSolver("direct")).why == "it was asked for"
 
 
 @pytest.mark.parametrize(("route", "largest"), [("preconditioned", 548), ("direct", 102)])
 def test_eight_gigabytes_hold_what_the_page_on_one_laptop_says(route: str, largest: int) -> None:
     fits, beyond = (Pretraining(d, 10 * d, 2 * d * d, d // 2, 0.01, balanced=False) for d in (largest, largest + 1))
-    assert plan(fits, ridge=1e-5, route=route, memory=8e9).bytes <= 8e9
+    assert chosen_route(fits, ridge=1e-5, solver=RidgeSolver(route, memory=8e9)).bytes <= 8e9
     with pytest.raises(ValueError, match=f"largest dimension that fits at these ratios is {largest}"):
-        plan(beyond, ridge=1e-5, route=route, memory=8e9)
+        chosen_route(beyond, ridge=1e-5, solver=RidgeSolver(route, memory=8e9))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"ridge": -1.0}, "ridge must be finite and >= 0; got -1"),
-        ({"tolerance": 0.0}, "tolerance must be finite and > 0"),
-        ({"tolerance": 1e-15}, "tolerance must be at least 1.1e-14, which float64 can reach"),
-        ({"tolerance": 1e-8, "precision": "float32"}, "tolerance must be at least 6.0e-06, which float32 can reach"),
-        ({"precision": "float16"}, "precision must be one of float64, float32"),
-        ({"route": "fast"}, "route must be one of auto, direct, kernel, plain, preconditioned, dual; got 'fast'"),
-        ({"memory": 1e3}, "The largest dimension that fits at these ratios is 0"),
         ({"input_eigenvalues": (1.0, 2.0)}, "input_eigenvalues must be 6 numbers"),
         ({"task_eigenvalues": np.full(6, np.nan)}, "task_eigenvalues must be finite and >= 0"),
-        ({"room": replace(SMALL, sequences=40)}, "room must hold the sequences and tasks"),
         (
-            {"route": "kernel", "ridge": 0.0},
+            {"solver": RidgeSolver("kernel"), "ridge": 0.0},
             "route must not be kernel for more sequences, 60, than weights, 42, at a ridge of 0",
         ),
-        ({"iterations": 0}, "iterations must be a whole number >= 1"),
         ({"key": np.zeros(2)}, "key must be one key made by jax.random.key or simulation.keys.key_of; got ndarray"),
     ],
 )
@@ -305,9 +299,27 @@ def test_impossible_fits_are_refused(settings: dict, message: str) -> None:
         fit(SMALL, **({"ridge": 0.1, "key": key_of(0)} | settings))
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tolerance": 0.0}, "tolerance must be finite and > 0"),
+        ({"tolerance": 1e-15}, "tolerance must be at least 1.1e-14, which float64 can reach"),
+        ({"tolerance": 1e-8, "precision": "float32"}, "tolerance must be at least 6.0e-06, which float32 can reach"),
+        ({"precision": "float16"}, "precision must be one of float64, float32"),
+        ({"route": "fast"}, "route must be one of auto, direct, kernel, plain, preconditioned, dual; got 'fast'"),
+        ({"memory": 1e3}, "The largest dimension that fits at these ratios is 0"),
+        ({"pad_to": replace(SMALL, sequences=40)}, "pad_to must hold the sequences and tasks"),
+        ({"iterations": 0}, "iterations must be a whole number >= 1"),
+    ],
+)
+def test_impossible_solvers_are_refused(settings: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit(SMALL, ridge=0.1, solver=RidgeSolver(**settings), key=key_of(0))
+
+
 def test_a_preconditioned_fit_is_refused_where_it_would_find_another_solution() -> None:
     with pytest.raises(ValueError, match="too small to lead it to the solution of least norm"):
-        fit(replace(SMALL, sequences=20), ridge=0.0, route="preconditioned", key=key_of(0))
+        fit(replace(SMALL, sequences=20), ridge=0.0, solver=RidgeSolver("preconditioned"), key=key_of(0))
 
 
 def test_too_little_memory_is_refused_with_the_dimension_that_fits() -> None:
@@ -315,4 +327,4 @@ def test_too_little_memory_is_refused_with_the_dimension_that_fits() -> None:
     with pytest.raises(
         ValueError, match=r"memory must hold 24\.\d GB for route preconditioned at dimension 800; got 8 GB"
     ):
-        plan(run, ridge=1e-5, memory=8e9)
+        chosen_route(run, ridge=1e-5, solver=RidgeSolver(memory=8e9))

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from iclab.claims import Bounded
 from iclab.simulation.keys import key_of
 from iclab.simulation.related import low_rank, patterns, token_networks
-from iclab.simulation.related.softmax_windows import Shape, drawn_errors
+from iclab.simulation.related.softmax_windows import WindowShape, drawn_errors
 from iclab.studies import STUDIES
 from iclab.studies.related import pattern_selection, rank_robustness, separate_tokens, softmax_window
 from iclab.theory import softmax as window
@@ -26,7 +26,7 @@ def test_padded_factors_hold_their_rank_before_and_after_descent() -> None:
 def test_training_that_diverges_is_said() -> None:
     case = rank_robustness.Case()
     start = low_rank.factors(8, (1, 3), scale=0.05, key=key_of(0))
-    with pytest.raises(ArithmeticError, match=r"diverged at rate 1e\+03\. Use a smaller rate"):
+    with pytest.raises(ArithmeticError, match=r"diverged at learning rate 1e\+03\. Use a smaller one"):
         low_rank.one_pass(case.problem, start, rate=1e3, steps=60, batch=8, key=key_of(1))
     basis = np.eye(6)
     law = patterns.Patterns(3 * basis[:4], basis[4:], np.array([(0, 1)]))
@@ -60,7 +60,9 @@ def test_misleading_contexts_label_with_ones_and_ask_for_the_relevant_part() -> 
 
 def test_drawn_errors_of_a_given_window_are_the_exact_ones() -> None:
     scale, noise = 6.0, np.array([0.1])
-    drawn = drawn_errors(Shape("affine", 5, 50, 500), scale * np.eye(5)[None], noises=noise, blocks=60, key=key_of(0))
+    drawn = drawn_errors(
+        WindowShape("affine", 5, 50, 500), scale * np.eye(5)[None], noises=noise, blocks=60, key=key_of(0)
+    )
     exact = window.affine_loss(scale, dimension=5, context_length=50, slope_variance=1.0, noise=0.1) - 0.1
     assert_allclose(drawn, exact, rtol=0.04)  # 3·10⁴ contexts: one percent, four times
 
@@ -77,7 +79,7 @@ def test_levels_of_separate_tokens_are_the_known_ones() -> None:
 
 
 def test_tokens_alternate_and_the_query_has_no_label() -> None:
-    tokens, labels = token_networks._contexts(token_networks.Sizes(3, 4, 8, 5), key_of(0))
+    tokens, labels = token_networks._contexts(token_networks.TokenSizes(3, 4, 8, 5), key_of(0))
     assert tokens.shape == (5, 9, 4)
     assert_array_equal(tokens[:, 1::2, :-1], 0)
     assert_array_equal(tokens[:, ::2, -1], 0)

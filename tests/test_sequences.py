@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -122,7 +123,7 @@ def test_sparse_tasks_have_so_many_entries_at_any_place() -> None:
 
 
 def test_a_network_of_one_neuron_answers_by_hand() -> None:
-    tasks, inputs = np.array([[2.0, -1.0, 3.0]]), np.array([[[1.0, 1.0], [0.0, 1.0]]])
+    tasks, inputs = jnp.array([[2.0, -1.0, 3.0]]), jnp.array([[[1.0, 1.0], [0.0, 1.0]]])
     assert_allclose(
         TwoLayer(1).values(tasks, inputs), [[3 * np.sqrt(2), 0]], rtol=1e-6
     )  # 3 max(0, 2 − 1), 3 max(0, −1)
@@ -147,7 +148,7 @@ def test_forms_show_the_same_contexts_in_their_own_tokens() -> None:
     assert_array_equal(interleaved.tokens[:, 1::2], np.pad(labels[:, :-1, None], ((0, 0), (0, 0), (2, 0))))
     assert_array_equal(interleaved.tokens[:, ::2, 2], 0)
     for form, law in forms.items():
-        asked = batches[form].target[:, law.asked]
+        asked = batches[form].target[:, law.query_positions]
         assert_array_equal(asked, labels[:, list(law.examples_before)])
         assert batches[form].weight.sum() == asked.size
 

@@ -167,7 +167,7 @@ def test_damaged_and_foreign_files_are_refused_by_name(tmp_path: Path) -> None:
     for change, message in [
         ({"global_step": 4}, "must hold step 3; its trainer_state.json says 4"),
         ({"loss": "low"}, "the loss in .* must be a number"),
-        ({"sha256": None}, "must tell the sha256 of files"),
+        ({"sha256": None}, "must state the sha256 of files"),
     ]:
         trainer.write_text(json.dumps(written | change))
         with pytest.raises(ValueError, match=message):
@@ -236,8 +236,8 @@ def test_a_full_disk_is_an_error_of_the_system(tmp_path: Path, monkeypatch: pyte
     [
         ({"loss": None}, "the loss of state must be a number"),
         ({"loss": "low"}, "the loss of state must be a number"),
-        ({"optimizer": object()}, "what an optimizer remembers must be arrays of numbers; 000000 is object"),
-        ({"optimizer": ("abc",)}, "what an optimizer remembers must be arrays of numbers"),
+        ({"optimizer": object()}, "the state of an optimizer must be arrays of numbers; 000000 is object"),
+        ({"optimizer": ("abc",)}, "the state of an optimizer must be arrays of numbers"),
     ],
 )
 def test_what_is_no_state_is_not_written(change: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_stored_circuits_are_those_of_the_forward_pass(kind: str, tmp_path: Path
     plan = layouts.planned(checkpoints.read(tmp_path)[0].open())
     seen: list[dict[str, np.ndarray]] = []
     module = networks.Transformer.__module__
-    attended, shares = Transformer._attended, f"{module}.softmax_shares"
+    attended, shares = Transformer._attended, f"{module}.softmax_attention_weights"
 
     def watched(self: Transformer, parameters: Any, name: str, state: Any, *rest: Any) -> Any:
         seen.append({"input": np.asarray(state, float)})
@@ -324,7 +324,7 @@ def test_stored_circuits_are_those_of_the_forward_pass(kind: str, tmp_path: Path
     monkeypatch.setattr(Transformer, "_attended", watched)
     monkeypatch.setattr(shares, scored)
     with jax.disable_jit():
-        network.answer(drawn(network), jax.numpy.asarray(asked(network, contexts=1)))
+        network.forward(drawn(network), jax.numpy.asarray(asked(network, contexts=1)))
     assert len(seen) == len(plan.layers) == network.layers
     table = drawn(network).get("positions.weight", np.zeros(1)) * (kind == "shortformer")
     for place, layer in zip(plan.layers, seen, strict=True):

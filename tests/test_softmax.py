@@ -120,7 +120,7 @@ def test_starts_and_rates_that_do_not_fit_are_refused() -> None:
         softmax.on_tokens(contexts, MergedAttention(np.ones(2), np.ones((2, 2, 2))), rate=0.1, steps=[0, 1])
     with pytest.raises(ValueError, match="rate must be finite and > 0"):
         softmax.on_tokens(contexts, start_of("merged"), rate=0.0, steps=[0, 1])
-    with pytest.raises(ArithmeticError, match="Use a smaller rate"):
+    with pytest.raises(ArithmeticError, match="Use a smaller one"):
         softmax.on_tokens(contexts, start_of("merged"), rate=1e200, steps=[0, 9])
 
 

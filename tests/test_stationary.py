@@ -24,7 +24,7 @@ def law(problem: Regression) -> Statistics:
 
 def test_searches_end_at_all_four_fixed_points_of_two_modes() -> None:
     found = search(law(Regression((0.7, 0.3), 9)), starts(60), iterations=80)
-    losses = np.unique(np.round(found.loss[found.slope < 1e-10], 9))
+    losses = np.unique(np.round(found.loss[found.gradient_norm < 1e-10], 9))
     # null loss 1; λ/a with a = 1 + (1 + 1/λ)/9
     large, small = 0.7 / (1 + (1 + 1 / 0.7) / 9), 0.3 / (1 + (1 + 1 / 0.3) / 9)
     assert_allclose(losses, [1 - large - small, 1 - large, 1 - small, 1.0], atol=2e-9)
@@ -37,7 +37,7 @@ def test_a_minimum_found_on_drawn_sequences_is_the_least_squares_fit_of_the_prod
     summary = np.einsum("pn,pnd->pd", drawn.labels, drawn.inputs) / 9
     products = np.einsum("pi,pj->pij", summary, drawn.query).reshape(200, 4)
     residual = np.linalg.lstsq(products, drawn.target, rcond=None)[1][0] / 200
-    assert_allclose(found.loss[found.slope < 1e-10].min(), residual, rtol=1e-9)
+    assert_allclose(found.loss[found.gradient_norm < 1e-10].min(), residual, rtol=1e-9)
 
 
 def test_searches_that_do_not_fit_are_refused() -> None:

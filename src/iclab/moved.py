@@ -35,6 +35,7 @@ MOVED = {
     "simulation.loop": "simulation.linear.loop",
     "simulation.low_rank": "simulation.related.low_rank",
     "simulation.mixtures": "simulation.linear.mixtures",
+    "simulation.networks.places": "simulation.networks.row_layout",
     "simulation.one_pass": "simulation.linear.one_pass",
     "simulation.patterns": "simulation.related.patterns",
     "simulation.predictions": "simulation.linear.predictions",

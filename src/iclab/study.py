@@ -149,9 +149,9 @@ class Study:
     def _simulated(self, simulation: Callable[..., Outcomes], case: Any, seed: int) -> Outcomes:
         with simulating("ask theory alone with no seeds (--seeds 0)"):
             from iclab.simulation.keys import key_of
-            from iclab.simulation.memory import exhaustion_said
+            from iclab.simulation.memory import exhaustion_reported
         arguments = () if self.start is None else (self.start(case, seed),)
-        with exhaustion_said():
+        with exhaustion_reported():
             return simulation(case, *arguments, key=key_of(seed))
 
     def _tree(self, case: Any, answers: Mapping[str, Outcomes], *, seed: int, seconds: float | None) -> "xr.DataTree":

@@ -1,21 +1,22 @@
-"""Where integer seeds become JAX keys, and keys generators of NumPy."""
+"""JAX keys from integer seeds, and generators of NumPy from keys."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Key, PRNGKeyArray
 
 from iclab.numerics import require, whole_number
+from iclab.numerics.annotations import Validated
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["GENERATOR", "checked_key", "checked_keys", "generators_of", "key_of"]
 
 GENERATOR = "threefry2x32"  # named, so that no setting of the process changes what a seed draws
 
 
-def key_of(seed: int) -> "PRNGKeyArray":
-    """The key of a seed, from the seed alone: more seeds never change what the old ones draw.
+def key_of(seed: Validated[int]) -> PRNGKeyArray:
+    """The key of a seed, from the seed alone: more seeds never change what earlier ones draw.
 
     Raises ValueError for a seed that is no whole number in 0 .. 2⁶³ − 1.
     """
@@ -25,25 +26,25 @@ def key_of(seed: int) -> "PRNGKeyArray":
         return jax.random.key(whole, impl=GENERATOR)
 
 
-def checked_key(key: Any) -> "PRNGKeyArray":
+def checked_key(key: Any) -> PRNGKeyArray:
     """The key. Raises ValueError unless it is one key."""
     return _checked("key", key, 0, "one key")
 
 
-def checked_keys(keys: Any) -> "PRNGKeyArray":
+def checked_keys(keys: Any) -> Key[jax.Array, "seed"]:
     """The keys. Raises ValueError unless they are a list of keys."""
     return _checked("keys", keys, 1, "a list of keys")
 
 
-def _checked(name: str, value: Any, axes: int, what: str) -> "PRNGKeyArray":
+def _checked(name: str, value: Any, axes: int, what: str) -> Key[jax.Array, "..."]:
     holds = isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key) and value.ndim == axes
-    came = f"{value.dtype} of shape {value.shape}" if isinstance(value, jax.Array) else type(value).__name__
-    require(holds, f"{name} must be {what} made by jax.random.key or simulation.keys.key_of; got {came}.")
+    got = f"{value.dtype} of shape {value.shape}" if isinstance(value, jax.Array) else type(value).__name__
+    require(holds, f"{name} must be {what} made by jax.random.key or simulation.keys.key_of; got {got}.")
     return value
 
 
-def generators_of(keys: "PRNGKeyArray") -> list[np.random.Generator]:
-    """The generators of NumPy that a list of keys seeds, for what every device is to draw alike.
+def generators_of(keys: Key[jax.Array, "seed"]) -> list[np.random.Generator]:
+    """A generator of NumPy for each key, for draws that are the same on every device.
 
     On a CPU a normal number takes a third of the time that it takes in JAX, and nothing is compiled.
     """

@@ -1,44 +1,46 @@
 """Sequences of in-context linear regression: tasks, inputs and labels, drawn or given."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from iclab.numerics import require, whole_number
+from iclab.numerics.annotations import Validated, checks_its_fields
 from iclab.problem import Regression
 from iclab.simulation.keys import checked_key
 from iclab.simulation.linear.summaries import Summaries, checked_tasks, draw_summaries, summary_law
 from iclab.simulation.memory import require_memory
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = [
+    "Contexts", "RegressionLaw", "Summaries", "assemble", "draw", "draw_summaries", "draw_tokens", "fresh",
+    "regression_law",
+]  # fmt: skip
 
 Array = np.ndarray
-__all__ = ["Contexts", "Summaries", "assemble", "draw", "draw_summaries", "draw_tokens"]
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Contexts:
-    """P sequences, as attention reads them.
+    """P sequences as tokens (x, y), the input of the query last with label 0.
 
-    A token is an input and its label; the query comes last, with label 0. A context shorter than the longest
-    has zero tokens before the query: they add nothing to XXᵀ. The sums over the tokens of a sequence are
-    divided by its `divisor`: its length in this library; other codes divide by its tokens, length + 1, or not
-    at all.
+    A context shorter than the longest has zero tokens before the query: they add nothing to XXᵀ. The sums over the
+    tokens of a sequence are divided by its `divisor`: its length in this library; other codes divide by its tokens,
+    length + 1, or not at all.
 
     Raises ValueError when shapes do not fit each other, for numbers that are not finite, for lengths outside
     1..N and for a query that shows its label.
     """
 
-    tokens: Float[Array, "P N+1 D+1"]
-    target: Float[Array, "P"]
-    lengths: Int[Array, "P"]
+    tokens: Float[Array, "P token entry"]  # N + 1 tokens of D + 1 entries
+    target: Float[Array, "P"]  # labels of the queries
+    lengths: Int[Array, "P"]  # labeled examples before the query
     divisor: Float[Array, "P"]
 
     def __post_init__(self) -> None:
@@ -62,7 +64,7 @@ class Contexts:
 
     @property
     def inputs(self) -> Float[Array, "P N D"]:
-        """Inputs of the labelled examples, zero beyond the length of a context."""
+        """Inputs of the labeled examples, zero beyond the length of a context."""
         return self.tokens[:, :-1, :-1]
 
     @property
@@ -72,7 +74,7 @@ class Contexts:
 
     @property
     def query(self) -> Float[Array, "P D"]:
-        """Inputs whose labels are asked for."""
+        """Inputs of the queries."""
         return self.tokens[:, -1, :-1]
 
     @property
@@ -82,25 +84,28 @@ class Contexts:
 
 
 def assemble(
-    inputs: Float[Array, "P N D"], labels: Float[Array, "P N"], query: Float[Array, "P D"], target: Float[Array, "P"]
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
+    query: Validated[ArrayLike],
+    target: Validated[ArrayLike],
 ) -> Contexts:
-    """Sequences of one length from arrays at hand.
+    """Sequences of one length from their inputs (P, N, D), labels (P, N), queries (P, D) and targets (P,).
 
     Raises ValueError when shapes do not fit each other and for numbers that are not finite.
     """
-    inputs, labels, query = (np.asarray(part, dtype=float) for part in (inputs, labels, query))
+    x, y, x_q = (np.asarray(part, dtype=float) for part in (inputs, labels, query))
     require(
-        inputs.ndim == 3 and labels.shape == inputs.shape[:2] and query.shape == inputs[:, 0].shape,
+        x.ndim == 3 and y.shape == x.shape[:2] and x_q.shape == x[:, 0].shape,
         "inputs, labels and query must have shapes (P, N, D), (P, N), (P, D); "
-        f"got {inputs.shape}, {labels.shape}, {query.shape}.",
+        f"got {x.shape}, {y.shape}, {x_q.shape}.",
     )
-    count, length, dimension = inputs.shape
+    count, length, dimension = x.shape
     tokens = np.zeros((count, length + 1, dimension + 1))
-    tokens[:, :-1, :-1], tokens[:, :-1, -1], tokens[:, -1, :-1] = inputs, labels, query
+    tokens[:, :-1, :-1], tokens[:, :-1, -1], tokens[:, -1, :-1] = x, y, x_q
     return Contexts(tokens, np.asarray(target, dtype=float), np.full(count, length), np.full(count, float(length)))
 
 
-def draw(problem: Regression, sequences: int, *, key: "PRNGKeyArray") -> Contexts:
+def draw(problem: Regression, sequences: Validated[int], *, key: PRNGKeyArray) -> Contexts:
     """`sequences` independent contexts of a problem, each with a task and a length of its own.
 
     The divisor of each is its length. Memory: 8 bytes for each of P (N+1) (D+1) entries.
@@ -109,38 +114,39 @@ def draw(problem: Regression, sequences: int, *, key: "PRNGKeyArray") -> Context
     """
     count = whole_number("sequences", sequences)
     with jax.enable_x64(True):
-        tokens, target, lengths = map(np.asarray, _fresh(law(problem), count, max(problem.context_lengths), key))
+        drawn = _fresh(regression_law(problem), count, max(problem.context_lengths), key)
+        tokens, target, lengths = map(np.asarray, drawn)
     return Contexts(tokens, target, lengths, lengths.astype(float))
 
 
 def draw_tokens(
-    tasks: Float[Array, "P D"],
-    context_length: int,
+    tasks: Validated[ArrayLike],
+    context_length: Validated[int],
     *,
-    noise: float = 0.0,
-    input_eigenvalues: Sequence[float] | Array | None = None,
-    key: "PRNGKeyArray",
+    noise: Validated[float] = 0.0,
+    input_eigenvalues: Validated[ArrayLike | None] = None,
+    key: Validated[PRNGKeyArray],
 ) -> Contexts:
-    """A context of N examples for each task, drawn token by token: the witness of draw_summaries.
+    """A context of N examples for each of P tasks (P, D), drawn token by token: the witness of draw_summaries.
 
-    Inputs are N(0, diag(s)/D), s = `input_eigenvalues`, white unless given.
+    Inputs are N(0, diag(s)/D), s = `input_eigenvalues`, D numbers, white unless given.
 
     Raises ValueError as draw_summaries does.
     """
     w = checked_tasks(tasks)
     require(w.ndim == 2, f"tasks must have the shape (P, D), a task for each sequence; got {w.shape}.")
-    (count, d), told = w.shape, summary_law(w.shape[-1], context_length, noise, input_eigenvalues)
-    shape = (count, int(told.length) + 1, d + 1)
+    (count, d), law = w.shape, summary_law(w.shape[-1], context_length, noise, input_eigenvalues)
+    shape = (count, int(law.length) + 1, d + 1)
     require_memory("tasks and context_length", 4.0 * math.prod(shape))
     with jax.enable_x64(True):
         normal = np.asarray(jax.random.normal(checked_key(key), shape, float))
-    inputs = normal[..., :d] * (told.input_scale / np.sqrt(d))
-    labels = np.einsum("pnd,pd->pn", inputs, w) + np.sqrt(told.noise) * normal[..., d]
+    inputs = normal[..., :d] * (law.input_scale / np.sqrt(d))
+    labels = np.einsum("pnd,pd->pn", inputs, w) + np.sqrt(law.noise) * normal[..., d]
     return assemble(inputs[:, :-1], labels[:, :-1], inputs[:, -1], labels[:, -1])
 
 
-class Law(NamedTuple):
-    """A problem as numbers that compiled functions take: another problem compiles nothing anew."""
+class RegressionLaw(NamedTuple):
+    """A problem as arrays that compiled functions take: another problem compiles nothing anew."""
 
     input_scale: Float[Array, "D"]
     task_scale: Float[Array, "D"]
@@ -148,9 +154,9 @@ class Law(NamedTuple):
     lengths: Int[Array, "several"]
 
 
-def law(problem: Regression) -> Law:
+def regression_law(problem: Regression) -> RegressionLaw:
     """Standard deviations and context lengths of a problem."""
-    return Law(
+    return RegressionLaw(
         np.sqrt(problem.eigenvalues),
         np.sqrt(problem.task_spectrum),
         np.asarray(np.sqrt(problem.noise)),
@@ -159,9 +165,9 @@ def law(problem: Regression) -> Law:
 
 
 def fresh(
-    law: Law, sequences: int, longest: int, key: "PRNGKeyArray"
-) -> tuple[Float[jax.Array, "P N+1 D+1"], Float[jax.Array, "P"], Int[jax.Array, "P"]]:
-    """Tokens, targets and lengths of new contexts, from within a compiled function.
+    law: RegressionLaw, sequences: int, longest: int, key: PRNGKeyArray
+) -> tuple[Float[jax.Array, "P token entry"], Float[jax.Array, "P"], Int[jax.Array, "P"]]:
+    """Tokens (P, N+1, D+1), targets and lengths of new contexts, from within a compiled function.
 
     All that is random in a context comes from one row of normal numbers: a draw costs a third of a second of
     compilation, however small.
@@ -174,9 +180,9 @@ def fresh(
     labels = jnp.sum(inputs * (law.task_scale * task)[:, None], axis=-1) + law.noise_scale * noise
     even = jax.scipy.special.ndtr(choice[:, 0])  # uniform in 0 .. 1
     lengths = law.lengths[(len(law.lengths) * even).astype(int)]
-    place = jnp.arange(tokens)
-    shown = place < lengths[:, None]
-    inputs = jnp.where((shown | (place == longest))[..., None], inputs, 0.0)
+    position = jnp.arange(tokens)
+    shown = position < lengths[:, None]
+    inputs = jnp.where((shown | (position == longest))[..., None], inputs, 0.0)
     return jnp.concatenate([inputs, jnp.where(shown, labels, 0.0)[..., None]], axis=-1), labels[:, -1], lengths
 
 

@@ -1,31 +1,33 @@
 """Training of linear attention by gradient descent, in float64.
 
 Three routes lead to the same curve: on tokens, on cubic features and on sufficient statistics. The first is
-plain attention, the last is thousands of times faster; all share one loop. Rates act on half the mean squared
-error, so that time = rate × step is the time of gradient flow, in units of τ. Starts with leading axes train
-side by side; these axes come before `time` in what is returned.
+plain attention, the last is thousands of times faster; all share one loop. The learning rate η acts on half the mean
+squared error, so that time = η × step is the time of gradient flow, in units of τ. Starts with leading axes train in
+one batch; these axes come before `time` in what is returned.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
+from jaxtyping import Key
 
 from iclab.attention import Layer
 from iclab.numerics import require, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
-from iclab.simulation.linear.contexts import Contexts, law
+from iclab.simulation.linear.contexts import Contexts, regression_law
 from iclab.simulation.linear.loop import require_dimension, trajectory
 from iclab.simulation.linear.routes import FEATURES, TOKENS, fresh_route, statistics_route
 from iclab.simulation.linear.statistics import Statistics, features, features_read_by
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["on_features", "on_statistics", "on_tokens", "one_pass"]
 
 
-def on_statistics(statistics: Statistics, start: Layer, *, rate: float, steps: Iterable[int]) -> Trajectory:
+def on_statistics(
+    statistics: Statistics, start: Layer, *, rate: Validated[float], steps: Validated[Iterable[int]]
+) -> Trajectory:
     """Full-batch gradient descent on sufficient statistics.
 
     `steps` are the step numbers at which loss and weights are recorded; the last one ends the run. Statistics
@@ -33,8 +35,8 @@ def on_statistics(statistics: Statistics, start: Layer, *, rate: float, steps: I
     the square of the number of features. Losses are differences of numbers of size E[y²], and exact to their
     rounding.
 
-    Raises ValueError for a start that does not fit the statistics, for a rate that is not positive and for steps
-    that do not increase; ArithmeticError when the loss leaves the finite numbers.
+    Raises ValueError for a start that does not fit the statistics, for a learning rate that is not positive and for
+    steps that do not increase; ArithmeticError when the loss leaves the finite numbers.
     """
     count = features_read_by(start)
     require(
@@ -47,7 +49,9 @@ def on_statistics(statistics: Statistics, start: Layer, *, rate: float, steps: I
     return trajectory(statistics_route(start, batch), data, batch, start, rate=rate, steps=steps)
 
 
-def on_features(contexts: Contexts, start: Layer, *, rate: float, steps: Iterable[int]) -> Trajectory:
+def on_features(
+    contexts: Contexts, start: Layer, *, rate: Validated[float], steps: Validated[Iterable[int]]
+) -> Trajectory:
     """Full-batch gradient descent on the cubic features of drawn contexts: the same curve, P F products a step.
 
     Arguments and errors as for `on_statistics`.
@@ -55,8 +59,10 @@ def on_features(contexts: Contexts, start: Layer, *, rate: float, steps: Iterabl
     return trajectory(FEATURES, (features(contexts, start), contexts.target), (), start, rate=rate, steps=steps)
 
 
-def on_tokens(contexts: Contexts, start: Layer, *, rate: float, steps: Iterable[int]) -> Trajectory:
-    """Full-batch gradient descent of attention on the tokens themselves, the output of the query alone.
+def on_tokens(
+    contexts: Contexts, start: Layer, *, rate: Validated[float], steps: Validated[Iterable[int]]
+) -> Trajectory:
+    """Full-batch gradient descent of attention on the tokens themselves, with the output at the query alone.
 
     Arguments and errors as for `on_statistics`. Cost of a step: of the order of P N H D products.
     """
@@ -69,21 +75,21 @@ def one_pass(
     problem: Regression,
     start: Layer,
     *,
-    rate: float,
-    batch: int,
-    steps: Iterable[int],
-    key: "PRNGKeyArray",
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[Iterable[int]],
+    key: Key[jax.Array, "*batch"],
 ) -> Trajectory:
-    """Stochastic gradient descent in which every step sees `batch` fresh contexts.
+    """Stochastic gradient descent in which every step takes `batch` fresh contexts.
 
     The contexts of a step depend on the key and on the number of the step alone. The loss recorded at a step is
-    that of its own contexts before they are learned from: an unbiased estimate of the population loss. Several
+    that on its own contexts before the update: an unbiased estimate of the population loss. Several
     keys along leading axes pair with starts with the same leading axes; one key serves all starts.
 
-    Raises ValueError for a start of another dimension, for a batch below 1, for a rate that is not positive and
-    for steps that do not increase; ArithmeticError when the loss leaves the finite numbers.
+    Raises ValueError for a start of another dimension, for a batch below 1, for a learning rate that is not positive
+    and for steps that do not increase; ArithmeticError when the loss leaves the finite numbers.
     """
     require_dimension(start, problem.dimension, "problem")
     route = fresh_route(whole_number("batch", batch), max(problem.context_lengths))
-    laws = jax.tree.map(lambda part: np.broadcast_to(part, (*key.shape, *part.shape)), law(problem))
+    laws = jax.tree.map(lambda part: np.broadcast_to(part, (*key.shape, *part.shape)), regression_law(problem))
     return trajectory(route, (key, laws), key.shape, start, rate=rate, steps=steps)

@@ -1,21 +1,19 @@
-"""Diagonal two-factor weights that fit drawn contexts best: where training on a finite sample ends.
+"""Diagonal two-factor weights that fit drawn contexts best: the end of training on a finite sample.
 
 The prediction of output α is p_α Σ_β H_αβ q_β x_β with H = (1/N) Σ y xᵀ of the context, so its empirical loss is
 quadratic in p at given q and in q at given p. Each is solved in turn until neither moves.
 """
 
-from typing import TYPE_CHECKING
-
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
 from iclab.numerics import require, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.problem import Regression
-from iclab.simulation.linear.transformer_sgd import Law, Shape, fresh_tokens
+from iclab.simulation.linear.transformer_sgd import TokenLaw, TokenShape, fresh_tokens
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["SETTLED", "SWEEPS", "least_weights"]
 
 Array = np.ndarray
 SWEEPS = 5000  # of the two solutions in turn, at most
@@ -23,7 +21,7 @@ SETTLED = 1e-10  # relative change of a strength in one sweep at which they stop
 
 
 def least_weights(
-    problem: Regression, sequences: tuple[int, ...], *, key: "PRNGKeyArray"
+    problem: Regression, sequences: Validated[tuple[int, ...]], *, key: PRNGKeyArray
 ) -> tuple[Float[Array, "sequences D"], Float[Array, "sequences D"]]:
     """(p, q) of least squared error on the first P of the drawn contexts, for each P in `sequences`.
 
@@ -33,9 +31,9 @@ def least_weights(
     """
     lengths, sizes = problem.context_lengths, [whole_number("sequences", size) for size in sequences]
     require(len(lengths) == 1, f"context_length must be one number here; got {lengths}. Fit one at a time.")
-    law = Law(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)), None)
+    law = TokenLaw(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)), None)
     with jax.enable_x64(True):
-        tokens, label = map(np.asarray, _drawn(key, law, Shape(lengths[0], max(sizes), noisy=True)))
+        tokens, label = map(np.asarray, _drawn(key, law, TokenShape(lengths[0], max(sizes), noisy=True)))
     (inputs, labels), query = np.split(tokens[:, :-1], 2), tokens[: problem.dimension, -1]
     features = np.einsum("anP,bnP,bP->abP", labels, inputs, query, optimize=True) / lengths[0]
     fitted = [_fitted(features[..., :size], label[:, :size]) for size in sizes]
@@ -49,13 +47,13 @@ _drawn = jax.jit(fresh_tokens, static_argnames="shape")
 def _fitted(features: Float[Array, "D D P"], label: Float[Array, "D P"]) -> Float[Array, "2 D"]:
     """(p, q) of least mean square of label_α − p_α Σ_β features_αβ q_β."""
     count = label.shape[1]
-    drive = np.einsum("abP,aP->ab", features, label) / count
-    drag = np.matmul(features, features.transpose(0, 2, 1)) / count
+    signal = np.einsum("abP,aP->ab", features, label) / count
+    curvature = np.matmul(features, features.transpose(0, 2, 1)) / count
     p, q = np.ones((2, len(label)))
     strength = p * q
     for _ in range(SWEEPS):
-        p = drive @ q / np.einsum("abc,b,c->a", drag, q, q)
-        q = np.linalg.solve(np.einsum("abc,a->bc", drag, p**2), p @ drive)
+        p = signal @ q / np.einsum("abc,b,c->a", curvature, q, q)
+        q = np.linalg.solve(np.einsum("abc,a->bc", curvature, p**2), p @ signal)
         before, strength = strength, p * q
         if np.max(np.abs(strength - before)) <= SETTLED * np.max(np.abs(strength)):
             return np.stack([p, q])

@@ -1,7 +1,7 @@
-"""The one loop that every kind of training in this room runs: descend, record, descend on.
+"""Gradient descent of layers of attention from recorded step to recorded step, by every route of `linear`.
 
-It is compiled once for each route and set of shapes. Rate, data and step numbers are arguments: other values
-compile nothing anew.
+One-pass SGD of other weights has a loop of its own, `one_pass`. This one is compiled once for each route and set of
+shapes. Learning rate, data and step numbers are arguments: other values compile nothing anew.
 """
 
 import operator
@@ -15,7 +15,10 @@ from jaxtyping import Int
 
 from iclab.attention import Layer
 from iclab.numerics import positive, require
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import Trajectory
+
+__all__ = ["Route", "Weights", "half_gradient", "not_diverged", "require_dimension", "trajectory"]
 
 Array = np.ndarray
 Weights = tuple[jax.Array, ...]  # value (H, 1) or (H, D+1), then key_query, or key and query
@@ -29,17 +32,23 @@ class Route(NamedTuple):
 
 
 def half_gradient(loss: Callable[[Any, Weights, jax.Array], jax.Array]) -> Route:
-    """The route of a loss that JAX differentiates."""
+    """The route of a loss, with the gradient that JAX derives from it."""
     return Route(loss, jax.grad(lambda data, weights, step: loss(data, weights, step) / 2, argnums=1))
 
 
 def trajectory(
-    route: Route, data: Any, data_batch: tuple[int, ...], start: Layer, *, rate: float, steps: Iterable[int]
+    route: Route,
+    data: Any,
+    data_batch: tuple[int, ...],
+    start: Layer,
+    *,
+    rate: Validated[float],
+    steps: Validated[Iterable[int]],
 ) -> Trajectory:
     """Gradient descent from `start`, recorded at `steps`; all data have the leading axes `data_batch`.
 
-    Raises ValueError for leading axes that do not pair, for a rate that is not positive and for steps that do
-    not increase; ArithmeticError when the loss leaves the finite numbers.
+    Raises ValueError for leading axes that do not pair, for a learning rate that is not positive and for steps that
+    do not increase; ArithmeticError when the loss leaves the finite numbers.
     """
     positive("rate", rate)
     recorded = _step_numbers(steps)
@@ -71,13 +80,13 @@ def _descend(
     data_axis: int | None,
     data: Any,
     weights: Weights,
-    rate: float,
+    rate: jax.Array,
     spans: tuple[jax.Array, jax.Array],
 ) -> tuple[jax.Array, Weights]:
     def alone(data: Any, weights: Weights) -> tuple[jax.Array, Weights]:
         def update(step: jax.Array, weights: Weights) -> Weights:
             gradient = route.gradient(data, weights, step)
-            return jax.tree.map(lambda weight, slope: weight - rate * slope, weights, gradient)
+            return jax.tree.map(lambda weight, change: weight - rate * change, weights, gradient)
 
         def record(weights: Weights, span: tuple[jax.Array, jax.Array]) -> tuple[Weights, tuple[jax.Array, Weights]]:
             weights = jax.lax.fori_loop(*span, update, weights)
@@ -114,7 +123,7 @@ def _one_axis(part: Any, batch: tuple[int, ...]) -> Any:
     return part.reshape(-1, *part.shape[len(batch) :])
 
 
-def _step_numbers(steps: Iterable[int]) -> Int[Array, "time"]:
+def _step_numbers(steps: Validated[Iterable[int]]) -> Int[Array, "time"]:
     try:
         numbers = np.array([operator.index(step) for step in steps], dtype=np.int64)
     except TypeError:
@@ -126,19 +135,20 @@ def _step_numbers(steps: Iterable[int]) -> Int[Array, "time"]:
     return numbers
 
 
-def not_diverged(weights: Array, rate: float) -> Array:
+def not_diverged(weights: Array, rate: float | int) -> Array:
     """The trained weights. Raises ArithmeticError unless they are finite."""
     if not np.all(np.isfinite(weights)):
         raise ArithmeticError(
-            f"trained weights are not finite: gradient descent diverged at rate {rate:.3g}. Use a smaller rate."
+            f"trained weights are not finite: gradient descent diverged at learning rate {rate:.3g}. "
+            "Use a smaller one."
         )
     return weights
 
 
-def _require_finite(loss: Array, recorded: Array, rate: float) -> None:
+def _require_finite(loss: Array, recorded: Array, rate: float | int) -> None:
     lost = ~np.isfinite(loss).reshape(-1, len(recorded)).all(axis=0)
     if lost.any():
         raise ArithmeticError(
             f"the loss is not finite at step {recorded[np.argmax(lost)]}: gradient descent diverged at "
-            f"rate {rate:.3g}. Use a smaller rate."
+            f"learning rate {rate:.3g}. Use a smaller one."
         )

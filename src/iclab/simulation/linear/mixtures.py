@@ -1,32 +1,31 @@
-"""Sequences of which some need the context and the others one task that weights can store."""
+"""Mixtures of sequences: some need the context, the others one task that weights can store."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
 from iclab.numerics import require
+from iclab.numerics.annotations import Validated
 from iclab.problem import Regression, checked_mixture
 from iclab.simulation.linear.contexts import Contexts
 from iclab.simulation.linear.contexts import draw as draw_contexts
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["draw"]
 
 Array = np.ndarray
 
 
 def draw(
     problem: Regression,
-    in_context_fraction: float,
-    in_weight_task: Sequence[float] | Float[Array, "D"],
+    in_context_fraction: Validated[float],
+    in_weight_task: Validated[Iterable[float]],
     *,
     sequences: int,
     random_labels: bool = False,
-    key: "PRNGKeyArray",
+    key: PRNGKeyArray,
 ) -> Contexts:
     """A mixture of P `sequences`: first ⌊P p⌋ with a fresh task each, then the others with the in-weight task w*.
 
@@ -47,11 +46,11 @@ def draw(
         silent = replace(problem, task_eigenvalues=(0.0,) * problem.dimension)
         noise = draw_contexts(silent, sequences - fresh, key=stored_key)
         clean = _normal(noise, label_key) if random_labels else noise.inputs @ task
-        parts.append(_labelled(noise, clean, noise.query @ task))
+        parts.append(_labeled(noise, clean, noise.query @ task))
     return Contexts(*(np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])))
 
 
-def _normal(contexts: Contexts, key: "PRNGKeyArray") -> Float[Array, "P N"]:
+def _normal(contexts: Contexts, key: PRNGKeyArray) -> Float[Array, "P N"]:
     """Independent N(0, 1) for each example of each context, zero beyond its length."""
     shape = contexts.labels.shape
     with jax.enable_x64(True):
@@ -59,7 +58,7 @@ def _normal(contexts: Contexts, key: "PRNGKeyArray") -> Float[Array, "P N"]:
     return np.where(np.arange(shape[1]) < contexts.lengths[:, None], labels, 0.0)
 
 
-def _labelled(noise: Contexts, labels: Float[Array, "P N"], target: Float[Array, "P"]) -> Contexts:
+def _labeled(noise: Contexts, labels: Float[Array, "P N"], target: Float[Array, "P"]) -> Contexts:
     """Contexts whose labels are noise so far, with the labels themselves added."""
     tokens = noise.tokens.copy()
     tokens[:, :-1, -1] += labels

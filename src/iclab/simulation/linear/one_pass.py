@@ -1,23 +1,24 @@
-"""One-pass SGD in general: every step draws fresh contexts, every run has a key of its own."""
+"""One-pass SGD of any loss on drawn batches: every step draws anew, every run has a key of its own."""
 
 import math
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Key
 
 from iclab.numerics import positive, require, whole_number
+from iclab.numerics.annotations import Validated
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["LossOn", "Weights", "descend", "normals"]
 
 Array = np.ndarray
 Weights = tuple[Array, ...]
 LossOn = Callable[[Any, Any, Any, Any], jax.Array]
-NUMBERS = 2**17  # drawn side by side for the runs of one block: more would leave the cache
+NUMBERS = 2**17  # drawn in a step by the runs of one block: more would leave the cache
 
 
 def descend(
@@ -27,20 +28,21 @@ def descend(
     weights: Weights,
     *,
     draws: int,
-    rate: float,
-    batch: int,
-    steps: int,
-    every: int,
-    key: "PRNGKeyArray",
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[int],
+    every: Validated[int],
+    key: Validated[Key[jax.Array, "*run"]],
 ) -> tuple[Weights, Array]:
     """Weights and batch losses of all runs at steps 0, every, …, steps; the axes of `key` first, then the records.
 
     `loss_on(weights, key, law, shape)` is the mean squared error of one drawn batch; `shape` holds what the compiler
-    must know. `weights` carry the axes of `key` in front. Steps follow the gradient of half that error. A run depends
+    must know. `weights` carry the axes of `key` in front. The learning rate acts on half that error. A run depends
     on its own key alone, and draws at a step what it would draw there in a shorter or longer run. `draws` is the
-    number of random numbers of a step, which sizes the blocks of runs that go side by side.
+    number of random numbers of a step, which sets how many runs are computed in one block.
 
-    Raises ValueError, naming the field, for a rate, batch or steps out of range, `every` that does not divide them.
+    Raises ValueError, naming the field, for a learning rate, batch or steps out of range, `every` that does not
+    divide them.
     """
     positive("rate", rate)
     batch, steps = whole_number("batch", batch), whole_number("steps", steps, least=0)
@@ -85,16 +87,16 @@ def _descend(
     every: jax.Array,
     block: int,
 ) -> tuple[Any, jax.Array]:
-    slope = jax.value_and_grad(loss_on)
+    loss_and_gradient = jax.value_and_grad(loss_on)
 
     def run(start: tuple[jax.Array, Any]) -> tuple[Any, jax.Array]:
         key, weights = start
 
         def step(number: jax.Array, state: tuple[Any, Any]) -> tuple[Any, Any]:
             weights, kept = state
-            loss, gradient = slope(weights, jax.random.fold_in(key, number), law, shape)
-            place = (number + every - 1) // every  # written last by the step that is to be kept
-            kept = jax.tree.map(lambda rows, row: rows.at[place].set(row), kept, (weights, loss))
+            loss, gradient = loss_and_gradient(weights, jax.random.fold_in(key, number), law, shape)
+            row = (number + every - 1) // every  # written last by the step that is to be kept
+            kept = jax.tree.map(lambda rows, new: rows.at[row].set(new), kept, (weights, loss))
             return jax.tree.map(lambda part, change: part - rate / 2 * change, weights, gradient), kept
 
         empty = jax.tree.map(lambda part: jnp.zeros((records + 1, *jnp.shape(part))), (weights, 0.0))

@@ -1,4 +1,4 @@
-"""What a layer of linear attention answers on given contexts."""
+"""Predictions of a layer of linear attention on given contexts."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,11 +7,13 @@ from iclab.attention import Layer
 from iclab.simulation.linear.contexts import Contexts
 from iclab.simulation.linear.loop import require_dimension
 
+__all__ = ["predict"]
+
 Array = np.ndarray
 
 
 def predict(contexts: Contexts, layer: Layer) -> Float[Array, "*batch P"]:
-    """The answer to the query of each context, Σ aᵀ M B x_q over the heads; leading axes of the layer come first.
+    """The prediction for the query of each context, Σ aᵀ M B x_q over heads; leading axes of the layer come first.
 
     Raises ValueError for a layer of another dimension.
     """
@@ -22,6 +24,6 @@ def predict(contexts: Contexts, layer: Layer) -> Float[Array, "*batch P"]:
     value = value[..., None] if layer.restricted else value
     shape = "...ha,...hbc->...abc" if len(rest) == 1 else "...ha,...hrb,...hrc->...abc"
     acting = np.einsum(shape, value, *rest, optimize=True)
-    seen = values.transpose(0, 2, 1) @ keys / contexts.divisor[:, None, None]
-    cubic = (seen[..., None] * contexts.query[:, None, None, :]).reshape(len(tokens), -1)
+    summary = values.transpose(0, 2, 1) @ keys / contexts.divisor[:, None, None]
+    cubic = (summary[..., None] * contexts.query[:, None, None, :]).reshape(len(tokens), -1)
     return acting.reshape(*acting.shape[:-3], cubic.shape[1]) @ cubic.T

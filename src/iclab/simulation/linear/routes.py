@@ -1,7 +1,7 @@
 """Losses of linear attention and their gradients: on tokens, on cubic features, on statistics, on fresh contexts.
 
-A head is a row a of its value matrix and a matrix B of its keys and queries. All it does is done by the tensor
-T = Σ a ⊗ B, and all it sees of a sequence by the features φ = M ⊗ x_q: the prediction is ⟨T, φ⟩.
+A head is a row a of its value matrix and a matrix B of its keys and queries. It acts through the tensor T = Σ a ⊗ B,
+and depends on a sequence through the features φ = M ⊗ x_q: the prediction is ⟨T, φ⟩.
 """
 
 from collections.abc import Callable
@@ -18,19 +18,31 @@ from iclab.simulation.linear.contexts import fresh
 from iclab.simulation.linear.loop import Route, Weights, half_gradient
 from iclab.simulation.linear.statistics import features_read_by
 
+__all__ = [
+    "FEATURES", "STATISTICS", "STATISTICS_IN_ONE_LOOP", "TOKENS", "acting", "acting_in_one_loop", "fresh_route",
+    "gathered", "linear_query_output", "query_scores", "scattered", "statistics_route",
+]  # fmt: skip
+
 Tensor = Float[jax.Array, "value key query"]
 FEW = 4096  # products up to which one fused loop beats calls of a matrix library, by benchmarks/descent.py
 
 
-def query_output(tokens: Float[jax.Array, "P N+1 D+1"], weights: Weights) -> Float[jax.Array, "P"]:
-    """The output of attention at the query's label, before division."""
+def query_scores(
+    tokens: Float[jax.Array, "P token entry"], weights: Weights
+) -> tuple[Float[jax.Array, "P head token"], Float[jax.Array, "P token value_entry"]]:
+    """Scores of the query on every token, and the entries of tokens that values read, all or the label alone."""
     value, *rest = weights
     query = tokens[:, -1, :-1]
     restricted = value.shape[-1] == 1
     values, keys = (tokens[..., -1:], tokens[..., :-1]) if restricted else (tokens, tokens)
-    asked = jnp.einsum("hbc,pc->phb" if len(rest) == 1 else "hrb,hrc,pc->phb", *rest, query)
-    scores = jnp.einsum("pnb,phb->phn", keys, asked)
-    return jnp.einsum("phn,pna,ha->p", scores, values, value)
+    projected = jnp.einsum("hbc,pc->phb" if len(rest) == 1 else "hrb,hrc,pc->phb", *rest, query)
+    return jnp.einsum("pnb,phb->phn", keys, projected), values
+
+
+def linear_query_output(tokens: Float[jax.Array, "P token entry"], weights: Weights) -> Float[jax.Array, "P"]:
+    """The output of linear attention at the query's label, before division."""
+    scores, values = query_scores(tokens, weights)
+    return jnp.einsum("phn,pna,ha->p", scores, values, weights[0])
 
 
 def acting(weights: Weights) -> Tensor:
@@ -53,19 +65,19 @@ def gathered(tensor: Tensor) -> Float[jax.Array, "pair query"]:
     return tensor[a, b] + jnp.where((a != b)[:, None], tensor[b, a], 0.0)
 
 
-def scattered(slope: Float[jax.Array, "pair query"], tensor: Tensor) -> Tensor:
-    """The slope in T of a function of `gathered`, from its slope there. JAX's own is several times slower."""
+def scattered(gradient: Float[jax.Array, "pair query"], tensor: Tensor) -> Tensor:
+    """The gradient in T of a function of `gathered`, from that in its result. JAX's own is several times slower."""
     if len(tensor) == 1:
-        return slope[None]
+        return gradient[None]
     a, b = np.triu_indices(len(tensor))
     pair = np.empty((len(tensor), len(tensor)), dtype=int)
     pair[a, b] = pair[b, a] = np.arange(len(a))
-    return slope[pair]
+    return gradient[pair]
 
 
 def _tokens_loss(data: Any, weights: Weights, step: Any) -> jax.Array:
     tokens, target, divisor = data
-    return jnp.mean((query_output(tokens, weights) / divisor - target) ** 2)
+    return jnp.mean((linear_query_output(tokens, weights) / divisor - target) ** 2)
 
 
 def _features_loss(data: Any, weights: Weights, step: Any) -> jax.Array:
@@ -81,10 +93,10 @@ def _on_statistics(acting: Callable[[Weights], Tensor]) -> Route:
 
     def gradient(data: Any, weights: Weights, step: Any) -> Weights:
         cross, left, right, _ = data
-        tensor, pull = jax.vjp(acting, weights)
+        tensor, gradient_in_weights = jax.vjp(acting, weights)
         matrix = gathered(tensor)
-        slope = left @ matrix.reshape(cross.shape) @ right - cross  # once, for second moments are symmetric
-        return pull(scattered(slope.reshape(matrix.shape), tensor))[0]
+        in_matrix = left @ matrix.reshape(cross.shape) @ right - cross  # once, for second moments are symmetric
+        return gradient_in_weights(scattered(in_matrix.reshape(matrix.shape), tensor))[0]
 
     return Route(loss, gradient)
 
@@ -105,7 +117,7 @@ def statistics_route(start: Layer, batch: tuple[int, ...]) -> Route:
 
 @cache  # the compiled loop is found again by the identity of its route
 def fresh_route(batch: int, longest: int) -> Route:
-    """The loss on `batch` contexts drawn for this step alone; data are a key and a law."""
+    """The loss on `batch` contexts drawn for this step alone; data are a key and a RegressionLaw."""
 
     def loss(data: Any, weights: Weights, step: Any) -> jax.Array:
         key, law = data

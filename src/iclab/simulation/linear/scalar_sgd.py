@@ -4,26 +4,26 @@ Every step draws a batch of fresh tasks, inputs and labels and follows the autom
 error. Nothing here knows a moment of the contexts.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Key
 from numpy.typing import ArrayLike
 
 from iclab.numerics import require
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import GammaRuns, HeadRuns
 from iclab.problem import Regression
 from iclab.simulation.linear.one_pass import descend, normals
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["ScalarLaw", "ScalarShape", "gamma_sgd", "head_sgd"]
 
 Array = np.ndarray
 
 
-class Law(NamedTuple):
+class ScalarLaw(NamedTuple):
     """Standard deviations of inputs, tasks and label noise."""
 
     inputs: Float[Array, "D"]
@@ -31,7 +31,7 @@ class Law(NamedTuple):
     noise: float
 
 
-class Shape(NamedTuple):
+class ScalarShape(NamedTuple):
     """Context length and batch size."""
 
     length: int
@@ -41,18 +41,19 @@ class Shape(NamedTuple):
 def gamma_sgd(
     problem: Regression,
     *,
-    rate: float,
-    batch: int,
-    steps: int,
-    every: int = 1,
-    start: Float[Array, "*run D D"] | None = None,
-    key: "PRNGKeyArray",
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[int],
+    every: Validated[int] = 1,
+    start: Validated[ArrayLike | None] = None,
+    key: Validated[Key[jax.Array, "*run"]],
 ) -> GammaRuns:
     """Runs of one-pass SGD on Γ, one for each key; Γ and the batch's loss are kept at steps 0, every, 2 every, ….
 
     `key` is one key, or an array of keys: its axis leads those of the outcome, and a run depends on its key alone.
-    `start` is zero by default, one Γ for all runs or one for each. float64; time = rate × step. Cost: 20000 runs of
-    120 steps, 8 contexts of 5 examples in 2 dimensions each, take about 12 s on one core.
+    `start` is zero by default, one Γ for all runs or one for each. float64; the learning rate acts on half the mean
+    squared error; time = rate × step. Cost: 20000 runs of 120 steps, 8 contexts of 5 examples in 2 dimensions each,
+    take about 12 s on one core.
 
     Raises ValueError for settings that are not positive, `every` that does not divide `steps`, mixed context lengths.
     """
@@ -64,7 +65,7 @@ def gamma_sgd(
     )
     (gamma,), losses = descend(
         _gamma_loss,
-        Shape(_length(problem), batch),
+        ScalarShape(_length(problem), batch),
         _law(problem),
         (np.broadcast_to(gamma, (*key.shape, size, size)),),
         draws=_draws(problem, batch),
@@ -80,12 +81,12 @@ def gamma_sgd(
 def head_sgd(
     problem: Regression,
     *,
-    rate: float,
-    batch: int,
-    steps: int,
-    every: int = 1,
-    start: tuple[float, ArrayLike],
-    key: "PRNGKeyArray",
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[int],
+    every: Validated[int] = 1,
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    key: Validated[Key[jax.Array, "*run"]],
 ) -> HeadRuns:
     """Runs of one-pass SGD on a value u and a key-query matrix U, one for each key; kept as in gamma_sgd().
 
@@ -102,7 +103,7 @@ def head_sgd(
     full = matrix if matrix.ndim == 2 else np.diag(np.broadcast_to(matrix, (size,)))
     (values, matrices), losses = descend(
         _head_loss,
-        Shape(_length(problem), batch),
+        ScalarShape(_length(problem), batch),
         _law(problem),
         (np.broadcast_to(value, key.shape), np.broadcast_to(full, (*key.shape, size, size))),
         draws=_draws(problem, batch),
@@ -115,17 +116,17 @@ def head_sgd(
     return HeadRuns(rate * every * np.arange(losses.shape[-1]), values, matrices, losses)
 
 
-def _gamma_loss(weights: tuple[jax.Array], key: jax.Array, law: Law, shape: Shape) -> jax.Array:
+def _gamma_loss(weights: tuple[jax.Array], key: jax.Array, law: ScalarLaw, shape: ScalarShape) -> jax.Array:
     """Mean squared error of hᵀ Γ x_q on a drawn batch."""
     summary, query, label = _contexts(key, law, shape)
     return jnp.mean((jnp.sum(summary[:, None] * weights[0][:, :, None] * query, axis=(0, 1)) - label) ** 2)
 
 
-def _head_loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, shape: Shape) -> jax.Array:
+def _head_loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: ScalarLaw, shape: ScalarShape) -> jax.Array:
     return _gamma_loss((weights[0] * weights[1],), key, law, shape)
 
 
-def _contexts(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _contexts(key: jax.Array, law: ScalarLaw, shape: ScalarShape) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Summaries (D, B), query inputs (D, B) and query labels (B,) of a batch of fresh contexts."""
     size, (length, batch) = len(law.inputs), shape
     token, task = normals(key, (length + 1, size + 1, batch), (size, batch))
@@ -136,8 +137,8 @@ def _contexts(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Ar
     return summary, inputs[length], labels[length]
 
 
-def _law(problem: Regression) -> Law:
-    return Law(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)))
+def _law(problem: Regression) -> ScalarLaw:
+    return ScalarLaw(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)))
 
 
 def _length(problem: Regression) -> int:
@@ -146,5 +147,5 @@ def _length(problem: Regression) -> int:
     return lengths[0]
 
 
-def _draws(problem: Regression, batch: int) -> int:
+def _draws(problem: Regression, batch: Validated[int]) -> int:
     return int(batch * ((_length(problem) + 1) * (problem.dimension + 1) + problem.dimension))

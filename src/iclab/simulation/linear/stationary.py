@@ -1,4 +1,4 @@
-"""Points where the gradient of a loss vanishes, saddles as well as minima, found from anywhere."""
+"""Stationary points of a loss, saddles as well as minima, found from any start."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -12,26 +12,29 @@ from jaxtyping import Float
 
 from iclab.attention import SeparateAttention
 from iclab.numerics import require, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.routes import STATISTICS
 from iclab.simulation.linear.statistics import Statistics, features_read_by
+
+__all__ = ["Found", "search"]
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where searches ended: the loss, and the length of the gradient of half of it."""
+    """Ends of searches: the loss, and the norm of the gradient of half of it."""
 
     loss: Float[Array, "start"]
-    slope: Float[Array, "start"]
+    gradient_norm: Float[Array, "start"]
 
 
-def search(statistics: Statistics, starts: SeparateAttention, *, iterations: int) -> Found:
+def search(statistics: Statistics, starts: SeparateAttention, *, iterations: Validated[int]) -> Found:
     """Levenberg and Marquardt's iteration on the gradient of a restricted layer's loss, from each start.
 
-    It solves gradient = 0, so that it ends at saddles as readily as at minima; some searches end at no such point,
-    which their slope tells. The starts stand along one leading axis. Cost of an iteration: a solution of as many
-    equations as the layer has weights.
+    It solves gradient = 0, so that it ends at saddles as readily as at minima; some searches end at no such point, as
+    the norm of their gradient shows. The starts stand along one leading axis. Cost of an iteration: a solution of as
+    many equations as the layer has weights.
 
     Raises ValueError for starts that do not fit the statistics and for fewer than one iteration.
     """
@@ -48,8 +51,8 @@ def search(statistics: Statistics, starts: SeparateAttention, *, iterations: int
     with jax.enable_x64(True):
         data = tuple(jnp.asarray(part, float) for part in vars(statistics).values())
         weights = tuple(jnp.asarray(part, float) for part in (starts.value[..., None], starts.key, starts.query))
-        loss, slope = jax.device_get(_search(data, weights, iterations))
-    return Found(loss, slope)
+        loss, norm = jax.device_get(_search(data, weights, iterations))
+    return Found(loss, norm)
 
 
 @partial(jax.jit, static_argnames="iterations")
@@ -62,10 +65,10 @@ def _search(data: Any, weights: Any, iterations: int) -> tuple[jax.Array, jax.Ar
 
         def improve(_: Any, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
             point, damping = state
-            slope, hessian = gradient(point), jax.jacfwd(gradient)(point)
+            here, hessian = gradient(point), jax.jacfwd(gradient)(point)
             normal = hessian.T @ hessian + damping * jnp.eye(len(point))
-            tried = point - jax.scipy.linalg.solve(normal, hessian.T @ slope, assume_a="pos")
-            better = jnp.sum(gradient(tried) ** 2) < jnp.sum(slope**2)
+            tried = point - jax.scipy.linalg.solve(normal, hessian.T @ here, assume_a="pos")
+            better = jnp.sum(gradient(tried) ** 2) < jnp.sum(here**2)
             return jnp.where(better, tried, point), jnp.where(better, damping / 5, damping * 3)
 
         point, _ = jax.lax.fori_loop(0, iterations, improve, (first, jnp.asarray(1.0)))

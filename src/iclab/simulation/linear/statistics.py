@@ -1,9 +1,9 @@
-"""What full-batch training of linear attention needs to know of its data: a few moments.
+"""Sufficient statistics of full-batch training of linear attention: a few moments of the data.
 
-The prediction is linear in T = Σ a ⊗ B, summed over heads: it is ⟨T, φ⟩ with cubic features φ = M ⊗ x_q and
-M = XXᵀ/N. A restricted layer reads one row of M, the summary h; for an unrestricted one M is symmetric, and the
-D(D+1)² features hold D(D+1)(D+2)/2 distinct ones. So the loss over any number of sequences is
-E[y²] − 2⟨T, E[yφ]⟩ + ⟨T, E[φφᵀ] T⟩.
+The prediction is linear in T = Σ a ⊗ B, summed over heads: it is ⟨T, φ⟩ with cubic features φ = M ⊗ x_q and M =
+XXᵀ/N. A restricted layer reads one row of M, the summary h; for an unrestricted one M is symmetric, and the D(D+1)²
+features hold D(D+1)(D+2)/2 distinct ones. So the loss over any number of sequences is E[y²] − 2⟨T, E[yφ]⟩ + ⟨T,
+E[φφᵀ] T⟩.
 
 Source: zhang2025training, eqs. 6, 7 and 13; unrestricted layers derived in docs/derivations/statistics.
 """
@@ -16,13 +16,17 @@ from jaxtyping import Float
 
 from iclab.attention import Layer
 from iclab.numerics import require
+from iclab.numerics.annotations import checks_its_fields
 from iclab.simulation.linear.contexts import Contexts
 from iclab.simulation.linear.loop import require_dimension
+
+__all__ = ["Statistics", "features", "features_read_by", "stack", "statistics"]
 
 Array = np.ndarray
 BLOCK = 1024  # sequences whose features are in memory at once
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Statistics:
     """The moments of features, of drawn sequences or of a population.
@@ -94,11 +98,13 @@ def stack(several: Sequence[Statistics]) -> Statistics:
     return Statistics(*map(np.stack, zip(*map(astuple, several), strict=True)))
 
 
-def _cubic(tokens: Float[Array, "P N+1 D+1"], divisor: Float[Array, "P"], restricted: bool) -> Float[Array, "P F"]:
+def _cubic(
+    tokens: Float[Array, "P token entry"], divisor: Float[Array, "P"], restricted: bool
+) -> Float[Array, "P F"]:
     if restricted:
-        seen = tokens[:, :, -1:].transpose(0, 2, 1) @ tokens[:, :, :-1]
+        summary = tokens[:, :, -1:].transpose(0, 2, 1) @ tokens[:, :, :-1]
     else:
-        seen = tokens.transpose(0, 2, 1) @ tokens
-        seen = seen[:, *np.triu_indices(tokens.shape[-1])]
-    seen = seen.reshape(len(tokens), -1, 1) / divisor[:, None, None]
-    return (seen * tokens[:, -1, None, :-1]).reshape(len(tokens), -1)
+        summary = tokens.transpose(0, 2, 1) @ tokens
+        summary = summary[:, *np.triu_indices(tokens.shape[-1])]
+    summary = summary.reshape(len(tokens), -1, 1) / divisor[:, None, None]
+    return (summary * tokens[:, -1, None, :-1]).reshape(len(tokens), -1)

@@ -1,27 +1,30 @@
-"""Contexts as linear attention sees them, drawn at O(D) numbers each whatever their length.
+"""Summaries of contexts, all that linear attention depends on, drawn at O(D) numbers each whatever the length.
 
 Given its task, the labels of a context enter through Σ y² alone, a multiple of chi-square with N degrees of
 freedom; given that, Σ y x is normal, narrower along the task than across it. Derived in docs/derivations/finite_size.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from iclab.numerics import magnitude, magnitude_number, numbers, require, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.simulation.keys import checked_key, generators_of
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = [
+    "RANGE", "Summaries", "SummaryLaw", "checked_tasks", "draw_summaries", "empty_summaries", "relative_eigenvalues",
+    "summarize", "summary_law",
+]  # fmt: skip
 
 Array = np.ndarray
 RANGE = 1e-20, 1e20  # of eigenvalues: float64 then holds the squares of all products of data
 
 
 class Summaries(NamedTuple):
-    """What a readout G needs of sequences: it answers x_qᵀ G g where y_q is right."""
+    """All that a readout G needs of sequences: its prediction is x_qᵀ G g, the label y_q."""
 
     query: Any  # x_q, (*batch, D)
     features: Any  # g = [(D/N) Σ y x ; (1/N) Σ y²], (*batch, D+1)
@@ -29,7 +32,7 @@ class Summaries(NamedTuple):
 
 
 class SummaryLaw(NamedTuple):
-    """How contexts come about given their tasks."""
+    """The law of contexts given their tasks."""
 
     input_scale: Float[Array, "D"]  # standard deviations of √D x
     noise: float  # ρ
@@ -37,7 +40,10 @@ class SummaryLaw(NamedTuple):
 
 
 def summary_law(
-    dimension: int, context_length: int, noise: float, input_eigenvalues: Sequence[float] | Array | None
+    dimension: int,
+    context_length: Validated[int],
+    noise: Validated[float],
+    input_eigenvalues: Validated[ArrayLike | None],
 ) -> SummaryLaw:
     """The law of contexts of N examples with inputs N(0, diag(s)/D).
 
@@ -49,7 +55,7 @@ def summary_law(
     return SummaryLaw(scale, rho, length)
 
 
-def relative_eigenvalues(name: str, values: Sequence[float] | Array | None, dimension: int) -> Float[Array, "D"]:
+def relative_eigenvalues(name: str, values: Validated[ArrayLike | None], dimension: int) -> Float[Array, "D"]:
     """The values as an array, ones for None. Raises ValueError unless they are D numbers, 0 or in RANGE."""
     if values is None:
         return np.ones(dimension)
@@ -62,16 +68,17 @@ def relative_eigenvalues(name: str, values: Sequence[float] | Array | None, dime
 
 
 def draw_summaries(
-    tasks: Float[Array, "*batch D"],
-    context_length: int,
+    tasks: Validated[ArrayLike],
+    context_length: Validated[int],
     *,
-    noise: float = 0.0,
-    input_eigenvalues: Sequence[float] | Array | None = None,
-    key: "PRNGKeyArray",
+    noise: Validated[float] = 0.0,
+    input_eigenvalues: Validated[ArrayLike | None] = None,
+    key: Validated[PRNGKeyArray],
 ) -> Summaries:
     """A query, features and target for each task: exactly the joint law of a context of N examples drawn one by one.
 
-    Inputs are N(0, diag(s)/D), s = `input_eigenvalues`. Cost: 2D + 2 random numbers for each task, whatever N.
+    Tasks have the shape (*batch, D) and inputs are N(0, diag(s)/D), s = `input_eigenvalues`. Cost: 2D + 2 random
+    numbers for each task, whatever N.
 
     Raises ValueError for tasks that are not finite, a context length below 1, negative noise, and eigenvalues that
     are not D numbers >= 0.
@@ -85,12 +92,12 @@ def draw_summaries(
 
 
 def empty_summaries(count: int, dimension: int, precision: str) -> Summaries:
-    """Memory for P sequences."""
+    """Arrays for P sequences, not filled."""
     shapes = (count, dimension), (count, dimension + 1), (count,)
     return Summaries(*(np.empty(shape, precision) for shape in shapes))
 
 
-def checked_tasks(tasks: Float[Array, "*batch D"]) -> Float[Array, "*batch D"]:
+def checked_tasks(tasks: Validated[ArrayLike]) -> Float[Array, "*batch D"]:
     """The tasks in float64. Raises ValueError unless they are vectors of numbers up to 1e20."""
     w = numbers("tasks", tasks)
     require(w.ndim >= 1 and w.size > 0, f"tasks must be vectors, of shape (..., D); got shape {w.shape}.")
@@ -100,7 +107,7 @@ def checked_tasks(tasks: Float[Array, "*batch D"]) -> Float[Array, "*batch D"]:
 
 
 def summarize(tasks: Float[Array, "P D"], law: SummaryLaw, rng: np.random.Generator, *, out: Summaries) -> None:
-    """Draws a sequence of each task into memory at hand."""
+    """Draw a sequence of each task into given arrays."""
     count, d = tasks.shape
     query, across = rng.standard_normal((2, count, d))
     error, squares = rng.standard_normal(count), rng.chisquare(law.length, count)  # the latter of N normal numbers
@@ -110,10 +117,10 @@ def summarize(tasks: Float[Array, "P D"], law: SummaryLaw, rng: np.random.Genera
     root = np.sqrt(variance * squares)  # of Σ y²
     narrowing = 1 - np.sqrt(law.noise / _positive(variance))
     along = _dots(white, across) / _positive(size)
-    pull = (size * squares / np.sqrt(d) - root * narrowing * along) / _positive(size)
+    weight = (size * squares / np.sqrt(d) - root * narrowing * along) / _positive(size)
     unit = np.sqrt(d) / law.length
     across *= (unit * root)[:, None]
-    white *= (unit * pull)[:, None]
+    white *= (unit * weight)[:, None]
     across += white
     query *= law.input_scale / np.sqrt(d)
     out.query[...] = query

@@ -5,26 +5,26 @@ Tokens z = (x, y) in 2D dimensions, f(Z) = Z + W^P (Z Zᵀ/N) W^Q Z, the predict
 gradient descent commutes with rotations, so no generality is lost.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Key
 from numpy.typing import ArrayLike
 
 from iclab.numerics import require
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import TransformerCurves
 from iclab.problem import Regression
 from iclab.simulation.linear.one_pass import descend, normals
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["TokenLaw", "TokenShape", "fresh_tokens", "transformer_sgd"]
 
 Array = np.ndarray
 
 
-class Law(NamedTuple):
+class TokenLaw(NamedTuple):
     """Standard deviations of inputs, tasks and label noise; pool of tasks (None: fresh ones)."""
 
     inputs: Float[Array, "D"]
@@ -33,8 +33,8 @@ class Law(NamedTuple):
     pool: Float[Array, "task D"] | None
 
 
-class Shape(NamedTuple):
-    """Context length, batch size, and whether labels carry noise at all."""
+class TokenShape(NamedTuple):
+    """Context length, batch size, and True where labels carry noise."""
 
     length: int
     batch: int
@@ -44,22 +44,23 @@ class Shape(NamedTuple):
 def transformer_sgd(
     problem: Regression,
     *,
-    start: tuple[ArrayLike, ArrayLike],
-    rate: float,
-    batch: int,
-    steps: int,
-    every: int = 1,
-    tasks: Float[Array, "task D"] | None = None,
-    key: "PRNGKeyArray",
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[int],
+    every: Validated[int] = 1,
+    tasks: Validated[ArrayLike | None] = None,
+    key: Validated[Key[jax.Array, "*run"]],
 ) -> TransformerCurves:
     """Curves of the linear transformer under one-pass SGD, one run for each key, kept at steps 0, every, 2 every, ….
 
-    `start` is (p₀, q₀) for the two driven blocks, each a scalar (times the identity), one number per mode, or a D × D
-    matrix, with the axes of `key` in front or not; the other blocks start at zero and are trained too. `tasks` is a
-    pool of diagonals Λ to draw from; by default every context has fresh ones of variance problem.task_eigenvalues.
-    Eigenvalues, and so modes, come largest first. The loss is summed over outputs; each carries the noise. rate on
-    half the mean squared error; float64; time = rate × step. Cost: about 25 ns per token entry, 30 s for 16 runs of
-    3000 steps of 512 contexts of 8 examples in 4 dimensions.
+    `start` is (p₀, q₀), the block of W^P from labels to labels and that of W^Q from inputs to inputs, each a scalar
+    (times the identity), one number per mode, or a D × D matrix, with the axes of `key` in front or not; the other
+    blocks start at zero and are trained too. `tasks` is a pool of diagonals Λ to draw from; by default every context
+    has fresh ones of variance problem.task_eigenvalues. Eigenvalues, and so modes, come largest first. The loss is
+    summed over outputs; each carries the noise. The learning rate acts on half the mean squared error; float64; time
+    = rate × step. Cost: about 25 ns per token entry, 30 s for 16 runs of 3000 steps of 512 contexts of 8 examples in
+    4 dimensions.
 
     Raises ValueError for settings that are not positive, `every` that does not divide `steps`, mixed context lengths,
     starts and tasks that do not fit.
@@ -76,8 +77,8 @@ def transformer_sgd(
     key_query[..., :size, :size] = _block(start[1], size, key.shape)
     (projection, key_query), losses = descend(
         _loss,
-        Shape(lengths[0], batch, problem.noise > 0),
-        Law(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)), pool),
+        TokenShape(lengths[0], batch, problem.noise > 0),
+        TokenLaw(np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum), float(np.sqrt(problem.noise)), pool),
         (projection, key_query),
         draws=int(batch * size * (lengths[0] + 2) * (1 + (problem.noise > 0))),
         rate=rate,
@@ -95,7 +96,7 @@ def transformer_sgd(
     return TransformerCurves(time, p, q, **TransformerCurves.readings(p, q), loss=losses, stray=stray)
 
 
-def _block(part: ArrayLike, size: int, runs: tuple[int, ...]) -> Array:
+def _block(part: Validated[ArrayLike], size: int, runs: tuple[int, ...]) -> Array:
     block = np.asarray(part, dtype=float)
     require(
         block.shape in ((), (size,), (size, size), (*runs, size, size)) and bool(np.all(np.isfinite(block))),
@@ -104,7 +105,7 @@ def _block(part: ArrayLike, size: int, runs: tuple[int, ...]) -> Array:
     return block if block.ndim >= 2 else np.diag(np.broadcast_to(block, (size,)))
 
 
-def _loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, shape: Shape) -> jax.Array:
+def _loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: TokenLaw, shape: TokenShape) -> jax.Array:
     """Mean over a drawn batch of the squared error, summed over outputs."""
     tokens, label = fresh_tokens(key, law, shape)
     size, (projection, key_query) = label.shape[0], weights
@@ -115,7 +116,7 @@ def _loss(weights: tuple[jax.Array, jax.Array], key: jax.Array, law: Law, shape:
     return jnp.mean(jnp.sum((output - label) ** 2, axis=0))
 
 
-def fresh_tokens(key: jax.Array, law: Law, shape: Shape) -> tuple[jax.Array, jax.Array]:
+def fresh_tokens(key: jax.Array, law: TokenLaw, shape: TokenShape) -> tuple[jax.Array, jax.Array]:
     """Token matrices Z (2D, N + 1, B), the query last, and its labels (D, B)."""
     size, (length, batch, noisy) = len(law.inputs), shape
     grid = (size, length + 1, batch)

@@ -1,4 +1,4 @@
-"""Networks in JAX: what they are, where they start, what they answer, how they are trained.
+"""Networks in JAX: their sizes, their start, their forward pass and their training.
 
 Weights are a plain mapping from names to arrays in single precision; the names are those that `spectra` reads.
 """

@@ -1,4 +1,4 @@
-"""What networks, data, keys, weights and tokens must be before anything is compiled."""
+"""Checks of networks, data, weights and tokens before anything is compiled."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -12,24 +12,29 @@ from iclab.numerics import numbers, require
 from iclab.simulation.networks.parts import LARGEST, Network
 from iclab.simulation.sequences.batches import Batch, Data
 
+__all__ = [
+    "LOSSES", "check_batch", "checked_data", "checked_network", "checked_parameters", "checked_shapes",
+    "checked_tokens",
+]  # fmt: skip
+
 LOSSES = ("cross-entropy", "square")
 
 
 def checked_network(config: Any) -> Network:
-    """The network. Raises ValueError unless it can start and answer, and be part of what is compiled."""
-    _require_parts("config", config, ("length", "shortest", "start", "answer"), "a Transformer or a Perceptron")
+    """The network. Raises ValueError unless it has a start and a forward pass, and can be compiled in."""
+    _require_parts("config", config, ("length", "shortest", "start", "forward"), "a Transformer or a Perceptron")
     return config
 
 
 def checked_data(data: Any) -> Data:
-    """The data. Raises ValueError unless they can draw batches, and be part of what is compiled."""
+    """The data. Raises ValueError unless they draw batches, and can be compiled in."""
     _require_parts("data", data, ("loss", "fixed", "batch"), "such as those of simulation.sequences")
     require(data.loss in LOSSES, f"data.loss must be one of {', '.join(LOSSES)}; got {data.loss!r}.")
     return data
 
 
 def checked_shapes(config: Network, data: Data, fixed: Any) -> Batch:
-    """The shapes of a batch, of which none is drawn. Raises ValueError unless they suit the network."""
+    """The shapes of a batch, without drawing one. Raises ValueError unless they suit the network."""
     key = jax.eval_shape(lambda: jax.random.key(0))
     batch = jax.eval_shape(data.batch, fixed, key)
     require(
@@ -43,10 +48,10 @@ def checked_shapes(config: Network, data: Data, fixed: Any) -> Batch:
         f"got {batch.tokens.dtype}.",
     )
     _require_shape(config, batch.tokens.shape)
-    outputs = jax.eval_shape(config.answer, jax.eval_shape(config.start, key), batch.tokens)
+    outputs = jax.eval_shape(config.forward, jax.eval_shape(config.start, key), batch.tokens)
     require(
         batch.target.shape == batch.weight.shape == outputs.shape[:2],
-        f"targets and weights of the data must have the shape {outputs.shape[:2]} of the network's answers; got "
+        f"targets and weights of the data must have the shape {outputs.shape[:2]} of the network's outputs; got "
         f"{batch.target.shape} and {batch.weight.shape}.",
     )
     for name, array in {"targets": batch.target, "weights": batch.weight}.items():
@@ -66,12 +71,12 @@ def checked_shapes(config: Network, data: Data, fixed: Any) -> Batch:
 
 
 def check_batch(config: Network, data: Data, batch: Batch) -> None:
-    """Raises ValueError for numbers of a batch that lie outside what the network and the loss know."""
+    """Raise ValueError for numbers of a batch that lie outside the range of the network and the loss."""
     for name, part in {"tokens": batch.tokens, "targets": batch.target, "weights": batch.weight}.items():
         require(bool(jnp.all(jnp.isfinite(part))), f"{name} of the data must be finite; got NaN or infinity.")
     require(
         bool(jnp.sum(batch.weight) > 0),
-        "weights of the data must have a positive sum in every batch, or no answer counts; theirs is "
+        "weights of the data must have a positive sum in every batch, or no output counts; theirs is "
         f"{float(jnp.sum(batch.weight)):g}.",
     )
     vocabulary = getattr(config, "vocabulary", 0)

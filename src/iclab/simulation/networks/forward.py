@@ -1,47 +1,44 @@
-"""Weights at the start of training, and the outputs of a network for given weights."""
+"""Weights at the start of training, and the forward pass of a network for given weights."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
+from iclab.numerics.annotations import Validated
 from iclab.simulation.keys import checked_key
-from iclab.simulation.memory import exhaustion_said
+from iclab.simulation.memory import exhaustion_reported
 from iclab.simulation.networks.checks import checked_network, checked_parameters, checked_tokens
 from iclab.simulation.networks.parts import Network, Parameters
-from iclab.simulation.networks.sizes import require_answers
+from iclab.simulation.networks.sizes import require_outputs
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["apply", "initial"]
 
 
-def initial(config: Network, *, key: "PRNGKeyArray") -> Parameters:
+def initial(config: Validated[Network], *, key: Validated[PRNGKeyArray]) -> Parameters:
     """Weights at the start of training, by name.
 
-    Raises ValueError for what is no network and no key.
+    Raises ValueError unless it is given a network and a key.
     """
     with jax.enable_x64(False):
         return {name: np.asarray(part) for name, part in checked_network(config).start(checked_key(key)).items()}
 
 
-def apply(
-    config: Network, parameters: Mapping[str, Any], tokens: Any
-) -> Float[np.ndarray, "context position output"]:
-    """Outputs of a network: real answers, or the logits of the next token.
+def apply(config: Any, parameters: Any, tokens: Any) -> Float[np.ndarray, "context position output"]:
+    """Outputs of a network: predictions, or the logits of the next token.
 
     `tokens` are (context, position) whole numbers below the vocabulary, or (context, position, feature).
 
     Raises ValueError for tokens of another kind or shape, for sequences longer than the positions, for weights of
-    another network, and where an array on the way exceeds memory.
+    another network, and where an intermediate array exceeds memory.
     """
-    read = checked_tokens(checked_network(config), tokens)
-    with jax.enable_x64(False), exhaustion_said():
-        require_answers(config, read)
+    checked = checked_tokens(checked_network(config), tokens)
+    with jax.enable_x64(False), exhaustion_reported():
+        require_outputs(config, checked)
         weights = checked_parameters(config, parameters)
-        return np.asarray(_applied(config, weights, jnp.asarray(read)))
+        return np.asarray(_applied(config, weights, jnp.asarray(checked)))
 
 
-_applied = jax.jit(lambda config, parameters, tokens: config.answer(parameters, tokens), static_argnums=0)
+_applied = jax.jit(lambda config, parameters, tokens: config.forward(parameters, tokens), static_argnums=0)

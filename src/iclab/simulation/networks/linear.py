@@ -1,4 +1,4 @@
-"""Linear attention in full: one layer whose queries, keys and values all have weights and biases of their own."""
+"""Linear attention in full: one layer with weights and biases for queries, keys and values."""
 
 import math
 from dataclasses import dataclass
@@ -8,15 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from iclab.numerics import whole_number
+from iclab.numerics.annotations import checks_its_fields
 from iclab.simulation.networks.parts import Parameters, drawn
 
+__all__ = ["LinearAttention"]
 
+
+@checks_its_fields
 @dataclass(frozen=True)
 class LinearAttention:
-    """One head on tokens of real entries that are not embedded; the last of them asks all, itself among them.
+    """One head on real tokens that are not embedded; the query is the last of them and attends to all, itself too.
 
-    Scores are q·k/√width, not normalized, and one number is the value of a token: only that entry of a value of more
-    entries would be read out, so that others would never be trained.
+    Scores are q·k/√width, not normalized, and the value of a token is one number: of more entries
+    only that one would be read out, and others would never be trained.
 
     Raises ValueError for impossible sizes.
     """
@@ -47,7 +51,7 @@ class LinearAttention:
             f"layers.0.attention.{part}.bias": jnp.zeros(size, jnp.float32) for part, size in sizes.items()
         }
 
-    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+    def forward(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, 1, 1)."""
 
         def projected(rows: jax.Array, part: str) -> jax.Array:
@@ -58,5 +62,5 @@ class LinearAttention:
         rows = tokens.reshape(-1, self.features)
         query = projected(tokens[:, -1], "query") / np.float32(math.sqrt(self.width))
         key, value = (projected(rows, part).reshape(contexts, length, -1) for part in ("key", "value"))
-        heard = jnp.sum(key * value, axis=1)
-        return jnp.sum(query * heard, axis=-1)[:, None, None]
+        memory = jnp.sum(key * value, axis=1)
+        return jnp.sum(query * memory, axis=-1)[:, None, None]

@@ -6,18 +6,22 @@ import jax
 import jax.numpy as jnp
 
 from iclab.numerics import whole_number
+from iclab.numerics.annotations import checks_its_fields
 from iclab.simulation.networks.parts import Parameters, drawn, looked_up
 
+__all__ = ["Perceptron"]
 
+
+@checks_its_fields
 @dataclass(frozen=True)
 class Perceptron:
-    """One hidden layer of ReLU neurons on the embeddings, side by side, of a few tokens; no biases.
+    """One hidden layer of ReLU neurons on the concatenated embeddings of a few tokens; no biases.
 
     Raises ValueError for impossible sizes.
     """
 
     vocabulary: int  # different tokens
-    outputs: int  # entries of the answer
+    outputs: int  # entries of the output
     length: int = 2  # tokens
     width: int = 64  # entries of an embedding
     hidden: int = 256  # neurons
@@ -45,12 +49,12 @@ class Perceptron:
         }
         return drawn(tuple(shapes.items()), key)
 
-    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+    def forward(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, 1, output).
 
-        What a token adds to each neuron is looked up: there are fewer tokens than places where they stand.
+        The contribution of a token to each neuron is looked up: there are fewer tokens than positions that hold them.
         """
         weights = parameters["mlp_in.weight"].reshape(self.hidden, self.length, self.width)
         added = jnp.einsum("tw,nlw->ltn", parameters["embed.weight"], weights)
-        hidden = jax.nn.relu(sum(looked_up(added[place], tokens[:, place]) for place in range(self.length)))
+        hidden = jax.nn.relu(sum(looked_up(added[at], tokens[:, at]) for at in range(self.length)))
         return (hidden @ parameters["mlp_out.weight"].T)[:, None]

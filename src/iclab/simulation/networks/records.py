@@ -1,4 +1,4 @@
-"""What networks and runs are, as JSON says it: for those who read the weights, and to tell two runs apart."""
+"""Descriptions of networks and runs as JSON: for readers of the weights, and to tell two runs apart."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -11,11 +11,13 @@ from iclab.simulation.networks.parts import BASE, Network
 from iclab.simulation.networks.perceptrons import Perceptron
 from iclab.simulation.networks.transformers import Transformer
 
+__all__ = ["KINDS", "described", "differences", "network_of", "stated"]
+
 KINDS: dict[str, type] = {kind.__name__: kind for kind in (Transformer, Perceptron)}
 
 
 def stated(network: Network) -> dict[str, Any]:
-    """The config.json of a network: what readers of weights look for, and under "network" all that rebuilds it."""
+    """The config.json of a network: the fields that readers of weights use, and all that rebuilds it as "network"."""
     config: dict[str, Any] = {"model_type": "iclab"}
     if isinstance(network, Transformer):
         config |= {
@@ -46,7 +48,7 @@ def network_of(config: Mapping[str, Any]) -> Network:
         f'config.json must state its "network", a {" or a ".join(KINDS)}; got {kind!r}.',
     )
     unknown = sorted(set(fields_of) - {field.name for field in fields(KINDS[kind])})
-    require(not unknown, f"config.json must state what a {kind} has; it does not have {', '.join(unknown)}.")
+    require(not unknown, f"config.json must state fields of a {kind}; it does not have {', '.join(unknown)}.")
     try:
         return KINDS[kind](**fields_of)
     except TypeError as error:
@@ -76,7 +78,7 @@ def described(name: str, thing: Any) -> Any:
 
 
 def differences(there: Any, here: Any) -> list[str]:
-    """Where two descriptions differ, in words."""
+    """Differences of two descriptions, in words."""
     ours, theirs = dict(_flat("", here)), dict(_flat("", there))
     names = [*ours, *(name for name in theirs if name not in ours)]
     absent = "nothing"

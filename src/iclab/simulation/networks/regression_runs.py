@@ -3,29 +3,32 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
 from iclab.numerics import require, whole_number
+from iclab.numerics.annotations import checks_its_fields
 from iclab.simulation.networks import apply
 from iclab.simulation.networks.optimizers import WARM_UP, adam, warmed_adam
 from iclab.simulation.networks.parts import Network
-from iclab.simulation.networks.sizes import require_answers
+from iclab.simulation.networks.sizes import require_outputs
 from iclab.simulation.networks.training import State, batch_loss, roles, train
 from iclab.simulation.sequences import Batch, FixedRegression, RegressionContexts
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = [
+    "FirstSequences", "FreshContexts", "Predictions", "SetErrors", "TrainedRun", "predictions_in_training",
+    "set_errors",
+]  # fmt: skip
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
 class _OfContexts:
-    """What data on contexts of regression have of the law of a context."""
+    """Common part of data on contexts of regression: the law of a context."""
 
     loss: ClassVar[str] = "square"
 
@@ -38,10 +41,11 @@ class _OfContexts:
 
     @property
     def outputs(self) -> int:
-        """Numbers that a network answers at a position."""
+        """Entries of the output of a network at a position."""
         return self.contexts.outputs
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class FirstSequences(_OfContexts):
     """The first few of a set of sequences: sets of all sizes are compiled and drawn as the largest one.
@@ -61,27 +65,27 @@ class FirstSequences(_OfContexts):
             f"sequences must be at most those drawn, {self.drawn}; got {self.sequences}.",
         )
 
-    def fixed(self, key: "PRNGKeyArray") -> tuple[Any, Batch]:
+    def fixed(self, key: PRNGKeyArray) -> tuple[Any, Batch]:
         """The tasks, and the sequences."""
         tasks, every = _set(FixedRegression(replace(self.contexts, batch_size=1), self.drawn), key)
-        return tasks, Batch(*(part[: self.sequences] for part in _asked(self.contexts, every)))
+        return tasks, Batch(*(part[: self.sequences] for part in _at_queries(self.contexts, every)))
 
-    def batch(self, fixed: tuple[Any, Batch], key: "PRNGKeyArray") -> Batch:
+    def batch(self, fixed: tuple[Any, Batch], key: PRNGKeyArray) -> Batch:
         """Several of the sequences, or all in their order."""
         return FixedRegression(self.contexts, self.sequences).batch(fixed, key)
 
 
 @dataclass(frozen=True)
 class FreshContexts(_OfContexts):
-    """Contexts that are fresh in every batch, judged where a label is asked for: at all inputs, or at the last."""
+    """Contexts that are fresh in every batch, with the loss where labels are predicted, at all inputs or the last."""
 
-    def fixed(self, key: "PRNGKeyArray") -> Any:
+    def fixed(self, key: PRNGKeyArray) -> Any:
         """The tasks of the pool."""
         return self.contexts.fixed(key)
 
-    def batch(self, fixed: Any, key: "PRNGKeyArray") -> Batch:
+    def batch(self, fixed: Any, key: PRNGKeyArray) -> Batch:
         """New contexts."""
-        return _asked(self.contexts, self.contexts.batch(fixed, key))
+        return _at_queries(self.contexts, self.contexts.batch(fixed, key))
 
 
 class SetErrors(NamedTuple):
@@ -92,39 +96,39 @@ class SetErrors(NamedTuple):
 
 
 def set_errors(
-    config: Network, data: FirstSequences, *, steps: int, rate: float, tested: int, key: "PRNGKeyArray"
+    config: Network, data: FirstSequences, *, steps: int, rate: float, tested: int, key: PRNGKeyArray
 ) -> SetErrors:
-    """Errors after Adam at a constant rate on a set of sequences, with `tested` contexts of new tasks.
+    """Errors after Adam at a constant learning rate on a set of sequences, with `tested` contexts of new tasks.
 
     Raises ValueError as `train` does, and for more contexts than fit in memory, before the run.
     """
     tokens = jax.ShapeDtypeStruct((max(tested, data.sequences), data.length, data.contexts.features), np.float32)
-    require_answers(config, tokens)
+    require_outputs(config, tokens)
     for_run, for_test = jax.random.split(key)
     state = train(config, data, steps=steps, optimizer=adam(rate), key=for_run)
     fixed = data.fixed(roles(for_run).fixed)
     new = _contexts(replace(data.contexts, batch_size=1), tested, "new", fixed[0], for_test)
     return SetErrors(
-        *(float(_loss(config, state["parameters"], batch)) for batch in (_asked(data.contexts, new), fixed[1]))
+        *(float(_loss(config, state["parameters"], batch)) for batch in (_at_queries(data.contexts, new), fixed[1]))
     )
 
 
-class Answers(NamedTuple):
-    """What a network answers on given contexts at several steps of its training."""
+class Predictions(NamedTuple):
+    """Predictions of a network on given contexts at several steps of its training."""
 
-    inputs: Float[Array, "P N+1 D"]
-    labels: Float[Array, "P N+1"]
-    answers: Float[Array, "step P asked"]
+    inputs: Float[Array, "P example D"]
+    labels: Float[Array, "P example"]
+    predictions: Float[Array, "step P query"]
 
 
-class Run(NamedTuple):
-    """A network that was trained: its answers on each kind of contexts, and the pool of its tasks."""
+class TrainedRun(NamedTuple):
+    """Predictions during one run of training, on each kind of contexts, and the pool of its tasks."""
 
-    answers: dict[str, Answers]
+    predictions: dict[str, Predictions]
     pool: Float[Array, "K entry"]
 
 
-def answers_in_training(
+def predictions_in_training(
     config: Network,
     law: RegressionContexts,
     *,
@@ -132,31 +136,31 @@ def answers_in_training(
     rate: float,
     tested: int,
     kinds: tuple[str, ...] = ("new",),
-    key: "PRNGKeyArray",
-) -> Run:
-    """Answers at given steps of training by Adam on fresh contexts; its rate warms up and then falls as a cosine.
+    key: PRNGKeyArray,
+) -> TrainedRun:
+    """Predictions at given steps of training by Adam on fresh contexts.
 
-    Asked are `tested` contexts of each kind: "new" ones of new tasks, "known" ones of the law of training. The last
-    step ends the run.
+    The learning rate warms up and then falls as a cosine. There are `tested` contexts of each kind: "new" ones of new
+    tasks, "known" ones of the law of training. The last step ends the run.
 
-    Raises ValueError for steps that do not increase or do not outlast the warming up.
+    Raises ValueError for steps that do not increase or do not outlast the warm-up.
     """
     require(
         max(steps, default=0) > WARM_UP,
-        f"steps must outlast the {WARM_UP} of the warming up; got {tuple(steps)}.",
+        f"steps must outlast the {WARM_UP} of the warm-up; got {tuple(steps)}.",
     )
     for_run, for_test = jax.random.split(key)
     fixed = law.fixed(roles(for_run).fixed)
-    asked = {
+    batches = {
         kind: _contexts(law, tested, kind, fixed, one)
         for kind, one in zip(kinds, jax.random.split(for_test, len(kinds)), strict=True)
     }
     found: dict[str, list[Array]] = {kind: [] for kind in kinds}
 
-    def note(_: int, state: State) -> None:
-        for kind, batch in asked.items():
-            answers = apply(config, state["parameters"], np.asarray(batch.tokens))
-            found[kind].append(answers[:, law.asked, 0].astype(float))
+    def record(_: int, state: State) -> None:
+        for kind, batch in batches.items():
+            predictions = apply(config, state["parameters"], np.asarray(batch.tokens))
+            found[kind].append(predictions[:, law.query_positions, 0].astype(float))
 
     train(
         config,
@@ -164,20 +168,20 @@ def answers_in_training(
         steps=steps,
         optimizer=warmed_adam(rate, steps=steps[-1]),
         key=for_run,
-        checkpoints=note,
+        checkpoints=record,
     )
 
-    def answers_of(kind: str) -> Answers:
-        inputs, labels = law.examples(asked[kind])
-        return Answers(np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float), np.array(found[kind]))
+    def predictions_of(kind: str) -> Predictions:
+        inputs, labels = law.examples(batches[kind])
+        return Predictions(np.asarray(inputs, dtype=float), np.asarray(labels, dtype=float), np.array(found[kind]))
 
-    return Run({kind: answers_of(kind) for kind in kinds}, np.asarray(fixed, dtype=float))
+    return TrainedRun({kind: predictions_of(kind) for kind in kinds}, np.asarray(fixed, dtype=float))
 
 
-def _asked(law: RegressionContexts, batch: Batch) -> Batch:
+def _at_queries(law: RegressionContexts, batch: Batch) -> Batch:
     if law.form == "interleaved":
         return batch
-    return batch._replace(target=batch.target[:, law.asked], weight=batch.weight[:, law.asked])
+    return batch._replace(target=batch.target[:, law.query_positions], weight=batch.weight[:, law.query_positions])
 
 
 _set = jax.jit(lambda data, key: data.fixed(key), static_argnums=0)

@@ -1,20 +1,20 @@
-"""Runs of networks from which only weights along training are kept, and what these weights get right."""
+"""Runs of networks from which only weights along training are kept, and the accuracy of these weights."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
+from jaxtyping import PRNGKeyArray
 
 from iclab.simulation.networks.parts import Network, Parameters
-from iclab.simulation.networks.sizes import require_answers
+from iclab.simulation.networks.sizes import require_outputs
 from iclab.simulation.networks.training import train
 from iclab.simulation.sequences.batches import Batch, Data
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["accuracy", "weights_along"]
 
 
 def weights_along(
@@ -23,9 +23,9 @@ def weights_along(
     *,
     steps: Iterable[int],
     optimizer: optax.GradientTransformation,
-    key: "PRNGKeyArray",
+    key: PRNGKeyArray,
 ) -> list[Parameters]:
-    """The weights of a run at each of the steps that are named. Raises as `train` does."""
+    """The weights of a run at each of the given steps. Raises as `train` does."""
     kept: list[Parameters] = []
     train(
         config,
@@ -39,15 +39,15 @@ def weights_along(
 
 
 def accuracy(config: Network, parameters: Mapping[str, Any], batch: Batch) -> float:
-    """Share of right answers, the likeliest of all, over the positions that count.
+    """Fraction of positions that count at which the likeliest token is right.
 
-    Raises ValueError where an array on the way to the answers exceeds memory.
+    Raises ValueError where an intermediate array exceeds memory.
     """
-    require_answers(config, batch.tokens)
+    require_outputs(config, batch.tokens)
     return float(_accuracy(config, dict(parameters), batch))
 
 
 @partial(jax.jit, static_argnums=0)
 def _accuracy(config: Network, parameters: Parameters, batch: Batch) -> jax.Array:
-    answers = jnp.argmax(config.answer(parameters, batch.tokens), axis=-1)
-    return jnp.sum((answers == batch.target) * batch.weight) / jnp.sum(batch.weight)
+    likeliest = jnp.argmax(config.forward(parameters, batch.tokens), axis=-1)
+    return jnp.sum((likeliest == batch.target) * batch.weight) / jnp.sum(batch.weight)

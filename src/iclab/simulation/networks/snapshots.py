@@ -1,8 +1,8 @@
-"""Networks in training on disk: weights as `iclab inspect` reads them, and all that a run needs to go on.
+"""Networks in training on disk: weights as `iclab inspect` reads them, and all that a run needs to resume.
 
 A run is a folder: `run.json` says which one it is, and each checkpoint is a folder `step-000123` with
-`model.safetensors` (weights by name), `config.json` (the network), `optimizer.safetensors` (what the optimizer
-remembers, leaf by leaf) and `trainer_state.json` (step, loss and the digests of the files beside it). Each is
+`model.safetensors` (weights by name), `config.json` (the network), `optimizer.safetensors` (the state of the
+optimizer, leaf by leaf) and `trainer_state.json` (step, loss and the digests of the other files). Each is
 written whole or not at all.
 """
 
@@ -13,15 +13,17 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import PRNGKeyArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from iclab.files import folder_written_whole, written_whole
 from iclab.numerics import require, whole_number
+from iclab.numerics.annotations import Validated, checks_its_fields
 from iclab.simulation.keys import checked_key
 from iclab.simulation.networks.checks import checked_data, checked_network, checked_parameters
 from iclab.simulation.networks.parts import Network
@@ -29,13 +31,17 @@ from iclab.simulation.networks.records import described, differences, network_of
 from iclab.simulation.networks.training import State, checked_loss
 from iclab.simulation.sequences.batches import Data
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["FILES", "Folder", "network_at", "schedule"]
 
-FILES = ("config.json", "model.safetensors", "optimizer.safetensors")  # of a checkpoint, beside trainer_state.json
+FILES = (
+    "config.json",
+    "model.safetensors",
+    "optimizer.safetensors",
+)  # of a checkpoint, with trainer_state.json
 _CHECKPOINT = re.compile(r"step-(\d{6,})")
 
 
+@checks_its_fields
 @dataclass(frozen=True, eq=False)
 class Folder:
     """The checkpoints of one run, in a folder of its own.
@@ -44,17 +50,17 @@ class Folder:
         networks.train(network, data, steps=..., optimizer=..., key=key,
                        checkpoints=folder.save, resume=folder.latest())
 
-    The same lines begin a run and go on with it. `optimizer` says which one it is: functions cannot be compared.
+    The same lines begin a run and resume it. `optimizer` names the optimizer: functions cannot be compared.
 
     Raises ValueError for a folder of another run, with the differences, for one that holds something else or cannot
-    be written to, and for what is no network, data or key.
+    be written to, and unless network, data and key are such.
     """
 
     path: Path
     network: Network
     data: Data
     optimizer: str
-    key: "PRNGKeyArray"
+    key: Validated[PRNGKeyArray]
 
     def __post_init__(self) -> None:
         checked_network(self.network)
@@ -70,7 +76,7 @@ class Folder:
 
     @property
     def run(self) -> dict[str, Any]:
-        """What run this is, as `run.json` has it."""
+        """Description of the run, as `run.json` has it."""
         words = np.asarray(jax.random.key_data(self.key)).tolist()
         named = {"network": self.network, "data": self.data, "optimizer": self.optimizer, "key": words}
         return {name: described(name, part) for name, part in named.items()}
@@ -84,12 +90,12 @@ class Folder:
         """Write a checkpoint.
 
         Raises ValueError for a step that is here already or is not that of the state, for weights that are not
-        those of the network and for what is no state; OSError where it cannot be written.
+        those of the network and unless it is a state; OSError where it cannot be written.
         """
         here = self._checkpoint(whole_number("step", step, least=0))
         require(
             isinstance(state, Mapping) and state.keys() >= State.__annotations__.keys() and state["step"] == step,
-            f"state must be the State of step {step}; got {_told(state)}.",
+            f"state must be the State of step {step}; got {_described_state(state)}.",
         )
         require(
             not here.exists(),
@@ -173,7 +179,9 @@ def network_at(checkpoint: Path | str) -> tuple[Network, dict[str, np.ndarray]]:
     return network, checked_parameters(network, _read_tensors(folder / "model.safetensors"))
 
 
-def schedule(steps: int, *, per_decade: int = 10, dense: Iterable[tuple[int, int, int]] = ()) -> tuple[int, ...]:
+def schedule(
+    steps: Validated[int], *, per_decade: Validated[int] = 10, dense: Validated[Iterable[tuple[int, int, int]]] = ()
+) -> tuple[int, ...]:
     """Steps to keep: 0 and the last, `per_decade` of each power of ten, and windows (from, to, every).
 
     Raises ValueError for numbers that are not whole and for windows that do not lie within the steps.
@@ -195,7 +203,7 @@ def schedule(steps: int, *, per_decade: int = 10, dense: Iterable[tuple[int, int
     return tuple(sorted(chosen))
 
 
-def _told(state: Any) -> str:
+def _described_state(state: Any) -> str:
     return f"that of step {state['step']!r}" if isinstance(state, Mapping) and "step" in state else repr(type(state))
 
 
@@ -217,7 +225,7 @@ def _plain(tensors: dict[str, Any]) -> dict[str, np.ndarray]:
     for name, array in arrays.items():
         require(
             array.dtype.kind in "biuf" or array.dtype.name == "bfloat16",
-            f"what an optimizer remembers must be arrays of numbers; {name} is {array.dtype}.",
+            f"the state of an optimizer must be arrays of numbers; {name} is {array.dtype}.",
         )
     return arrays
 
@@ -227,7 +235,7 @@ def _finite(loss: float) -> float | None:
 
 
 def _writable(path: Path) -> Path:
-    """The path, where a folder now is. Raises ValueError where there can be none, before a run has taken its time."""
+    """The path of a folder, made if need be. Raises ValueError where there can be none, before a run has begun."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -242,7 +250,7 @@ def _digest(file: Path) -> str:
 
 def _require_unchanged(here: Path, digests: Any) -> None:
     """Raises ValueError unless the files of a checkpoint are those that were written with it."""
-    require(isinstance(digests, dict), f"{here / 'trainer_state.json'} must tell the sha256 of files; it does not.")
+    require(isinstance(digests, dict), f"{here / 'trainer_state.json'} must state the sha256 of files; it does not.")
     for name in FILES:
         file = here / name
         try:
@@ -257,7 +265,7 @@ def _require_unchanged(here: Path, digests: Any) -> None:
 
 
 def _written(folder: Path) -> Iterable[Path]:
-    """What a folder holds beside what a process that was killed left unfinished."""
+    """Entries of a folder, without those that a killed process left unfinished."""
     return (entry for entry in folder.iterdir() if not entry.name.startswith(".unfinished-"))
 
 

@@ -1,4 +1,4 @@
-"""The one loop that trains networks: compiled once, stopped at stated steps, resumed where it stopped.
+"""Training of Transformers, Perceptrons and custom networks: compiled once, stopped at stated steps, resumable.
 
 Batch and step belong together: step s draws with a key of its own, so a run that was stopped and resumed goes
 through the numbers of one that was not.
@@ -10,16 +10,18 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jaxtyping import PRNGKeyArray
 
 from iclab.numerics import checked_number, require, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.simulation.keys import checked_key
-from iclab.simulation.memory import exhaustion_said
+from iclab.simulation.memory import exhaustion_reported
 from iclab.simulation.networks.checks import (
     check_batch,
     checked_data,
@@ -28,24 +30,21 @@ from iclab.simulation.networks.checks import (
     checked_shapes,
 )
 from iclab.simulation.networks.parts import LARGEST, Network, Parameters
-from iclab.simulation.networks.sizes import require_slopes
+from iclab.simulation.networks.sizes import require_gradients
 from iclab.simulation.sequences.batches import Batch, Data
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["CACHE", "LAST", "Roles", "State", "batch_loss", "checked_loss", "roles", "train"]
 
 LAST = 2**31 - 1  # the largest step that 32 bits count
-STRETCH, PATIENCE = (
-    64,
-    0.5,
-)  # steps of the first compiled stretch of a run; seconds that a stretch is to last, or more
-CACHE = 2**19  # bytes of the largest array of a part of a batch, on a CPU
+STRETCH = 64  # steps of the first compiled stretch of a run
+PATIENCE = 0.5  # seconds that a stretch is to last, or more
+CACHE = 2**19  # bytes of the largest array of a chunk of a batch, on a CPU
 
 
 class State(TypedDict):
     """A network in training: all that the rest of the run depends on, and the loss of its last batch.
 
-    What an optimizer remembers is a tree of arrays. Leaves in its order say as much: that is what is on disk.
+    The state of an optimizer is a tree of arrays, or its leaves in their order, as they are on disk.
     """
 
     step: int
@@ -55,55 +54,55 @@ class State(TypedDict):
 
 
 class Roles(NamedTuple):
-    """The keys of a run: for its start, for what its data draw once, for its batches."""
+    """The keys of a run: for its start, for the part of its data that is drawn once, for its batches."""
 
     start: jax.Array
     fixed: jax.Array
     batches: jax.Array
 
 
-def roles(key: "PRNGKeyArray") -> Roles:
+def roles(key: PRNGKeyArray) -> Roles:
     """The keys of the run that `train` makes of a key."""
     return Roles(*jax.random.split(key, 3))
 
 
 def train(
-    config: Network,
-    data: Data,
+    config: Validated[Network],
+    data: Validated[Data],
     *,
-    steps: int | Iterable[int],
-    optimizer: optax.GradientTransformation,
-    key: "PRNGKeyArray",
-    checkpoints: Callable[[int, State], None] | None = None,
-    resume: State | None = None,
+    steps: Validated[int | Iterable[int]],
+    optimizer: Validated[optax.GradientTransformation],
+    key: Validated[PRNGKeyArray],
+    checkpoints: Validated[Callable[[int, State], None] | None] = None,
+    resume: Validated[State | None] = None,
 ) -> State:
     """Train a network and return its last state, in NumPy.
 
     `steps` counts the steps, or names those at which `checkpoints(step, state)` is called; the last one ends the run
-    and 0 is the start. With `resume`, a state of the same run, the run goes on from there and `checkpoints` is
+    and 0 is the start. With `resume`, a state of the same run, the run continues from there and `checkpoints` is
     called for later steps alone, for none where the run has ended; all numbers are those of a run that was never
-    stopped, bit by bit on one machine.
-    Network, data and optimizer are compiled into the loop: another one compiles anew, so build an optimizer once.
+    stopped, bit by bit on one machine. Network, data and optimizer are compiled into the loop: another one compiles
+    anew, so build an optimizer once.
 
     Raises ValueError for steps that do not increase or lie before the resumed one, for data, a state or an optimizer
-    that do not belong to the network, for sizes beyond memory, and for tokens out of range; ArithmeticError, which
-    says the step, when the loss leaves the finite numbers or a weight exceeds 1e15: what was handed to `checkpoints`
-    before stays good.
+    that do not belong to the network, for sizes beyond memory, and for tokens out of range; ArithmeticError, with
+    the step, when the loss leaves the finite numbers or a weight exceeds 1e15: states handed to `checkpoints` before
+    remain valid.
     """
-    with jax.enable_x64(False), exhaustion_said():  # single precision, whatever the setting
+    with jax.enable_x64(False), exhaustion_reported():  # single precision, whatever the setting
         return _trained(
             checked_network(config), checked_data(data), steps, optimizer, checked_key(key), checkpoints, resume
         )
 
 
 def _trained(
-    config: Network, data: Data, steps: Any, optimizer: Any, key: Any, checkpoints: Any, resume: State | None
+    config: Network, data: Data, steps: Any, optimizer: Any, key: PRNGKeyArray, checkpoints: Any, resume: Any
 ) -> State:
     _check_checkpoints(checkpoints)
     keys = roles(key)
     fixed = data.fixed(keys.fixed)
     batch = checked_shapes(config, data, fixed)
-    require_slopes(config, batch.tokens, _side_by_side(config, len(batch.tokens)))
+    require_gradients(config, batch.tokens, _chunk_size(config, len(batch.tokens)))
     _check_optimizer(config, optimizer)
     state = _begun(config, optimizer, keys) if resume is None else _resumed(config, optimizer, resume)
     step, loss = state["step"], state["loss"]
@@ -120,8 +119,8 @@ def _trained(
             if not _finite(loss, parameters):
                 check_batch(config, data, data.batch(fixed, jax.random.fold_in(keys.batches, step - 1)))
                 raise ArithmeticError(
-                    f"training left the finite numbers at step {step}: its loss is {loss:g}. Use a smaller rate, or "
-                    "more steps of warming up; checkpoints of earlier steps are good."
+                    f"training left the finite numbers at step {step}: its loss is {loss:g}. Use a smaller "
+                    "learning rate, or a longer warm-up; checkpoints of earlier steps are valid."
                 )
         if checkpoints is not None:
             checkpoints(step, here())
@@ -131,9 +130,9 @@ def _trained(
 def _reached(
     advance: Callable[[tuple, int], tuple], step: int, stop: int, parameters: Any, memory: Any
 ) -> tuple[int, float, Any, Any]:
-    """Step, loss, weights and memory at a stop, or where the loss has left the finite numbers.
+    """Step, loss, weights and optimizer state at a stop, or where the loss has left the finite numbers.
 
-    Nothing interrupts what is compiled, so that it goes on in stretches, longer ones where they are quick.
+    Nothing interrupts a compiled loop, so that it runs in stretches, longer ones where they are quick.
     """
     stretch, loss = STRETCH, 0.0
     while step < stop and np.isfinite(loss):
@@ -152,7 +151,7 @@ def _begun(config: Network, optimizer: Any, keys: Roles) -> State:
 
 
 def _resumed(config: Network, optimizer: Any, resume: Any) -> State:
-    """The state to go on from. Raises ValueError unless it belongs to the network and the optimizer."""
+    """The state to continue from. Raises ValueError unless it belongs to the network and the optimizer."""
     require(
         isinstance(resume, Mapping) and resume.keys() >= State.__annotations__.keys(),
         f"resume must be a State with {', '.join(State.__annotations__)}; got {type(resume).__name__}.",
@@ -162,11 +161,11 @@ def _resumed(config: Network, optimizer: Any, resume: Any) -> State:
     try:
         leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(resume["optimizer"])]
     except TypeError:
-        raise ValueError("what the resumed optimizer remembers must be arrays of numbers; it is not.") from None
+        raise ValueError("the state of the resumed optimizer must be arrays of numbers; it is not.") from None
     kinds = [[(leaf.shape, leaf.dtype) for leaf in every] for every in (jax.tree.leaves(blank), leaves)]
     require(
         kinds[0] == kinds[1],
-        "what the resumed optimizer remembers must fit the optimizer; it is that of another one. "
+        "the state of the resumed optimizer must fit the optimizer; it is that of another one. "
         "Resume with the optimizer that the run began with.",
     )
     memory = jax.tree.unflatten(jax.tree.structure(blank), leaves)
@@ -182,40 +181,41 @@ def checked_loss(name: str, loss: Any) -> float:
 
 
 def batch_loss(config: Network, kind: str, parameters: Parameters, batch: Batch) -> jax.Array:
-    """Mean over what counts: of squares, or of minus the log probability of the next token, in nats."""
+    """Mean over the positions that count, of squared errors or of minus the log probability of targets, in nats."""
     return _weighted_sum(config, kind, parameters, batch) / jnp.sum(batch.weight)
 
 
 def _weighted_sum(config: Network, kind: str, parameters: Parameters, batch: Batch) -> jax.Array:
-    outputs = config.answer(parameters, batch.tokens)
+    outputs = config.forward(parameters, batch.tokens)
     if kind == "square":
         each = (outputs[..., 0] - batch.target) ** 2
     else:
-        known = jnp.where(
-            batch.target < 0, outputs.shape[-1], batch.target
-        )  # a negative one would count from the end
-        each = optax.softmax_cross_entropy_with_integer_labels(outputs, known)
+        negative = batch.target < 0  # would count from the end
+        labels = jnp.where(negative, outputs.shape[-1], batch.target)
+        each = optax.softmax_cross_entropy_with_integer_labels(outputs, labels)
     return jnp.sum(each * batch.weight)
 
 
-def _loss_and_slope(config: Network, kind: str, parameters: Parameters, batch: Batch) -> tuple[jax.Array, Parameters]:
-    """The loss and its gradient, summed over parts of the batch: arrays that fit the cache take a third less time."""
+def _loss_and_gradient(
+    config: Network, kind: str, parameters: Parameters, batch: Batch
+) -> tuple[jax.Array, Parameters]:
+    """The loss and its gradient, summed over chunks of the batch: arrays that fit the cache save a third of time."""
     contexts = len(batch.tokens)
-    size = _side_by_side(config, contexts)
-    parts = jax.tree.map(lambda array: array.reshape(contexts // size, size, *array.shape[1:]), batch)
+    size = _chunk_size(config, contexts)
+    chunks = jax.tree.map(lambda array: array.reshape(contexts // size, size, *array.shape[1:]), batch)
 
-    def add(sums: tuple, part: Batch) -> tuple[tuple, None]:
-        found = jax.value_and_grad(lambda weights: _weighted_sum(config, kind, weights, part))(parameters)
+    def add(sums: tuple, chunk: Batch) -> tuple[tuple, None]:
+        found = jax.value_and_grad(lambda weights: _weighted_sum(config, kind, weights, chunk))(parameters)
         return jax.tree.map(jnp.add, sums, found), None
 
     nothing = (jnp.float32(0.0), jax.tree.map(jnp.zeros_like, parameters))
-    sums, _ = jax.lax.scan(add, nothing, parts)
+    sums, _ = jax.lax.scan(add, nothing, chunks)
     total = jnp.sum(batch.weight)
     return jax.tree.map(lambda part: part / total, sums)
 
 
-def _side_by_side(config: Network, contexts: int) -> int:
-    """How many contexts are taken at once: as many as fit the cache, and all where their number has no such part."""
+def _chunk_size(config: Network, contexts: int) -> int:
+    """Contexts of a chunk: as many as fit the cache, and all where their number has no such divisor."""
     most = max(CACHE // (4 * config.entries), 1)
     if contexts <= most or jax.default_backend() != "cpu":
         return contexts
@@ -233,8 +233,8 @@ def _advance(
     def update(state: tuple) -> tuple:
         step, _, parameters, memory = state
         batch = data.batch(fixed, jax.random.fold_in(key, step))
-        loss, slope = _loss_and_slope(config, data.loss, parameters, batch)
-        change, memory = optimizer.update(slope, memory, parameters)
+        loss, gradient = _loss_and_gradient(config, data.loss, parameters, batch)
+        change, memory = optimizer.update(gradient, memory, parameters)
         return step + 1, loss, optax.apply_updates(parameters, change), memory
 
     return jax.lax.while_loop(unfinished, update, begun)
@@ -245,7 +245,7 @@ def _numpy(tree: Any) -> Any:
 
 
 def _check_optimizer(config: Network, optimizer: Any) -> None:
-    """Raises ValueError unless it is an optimizer that changes the weights by their slopes and numbers alone."""
+    """Raise ValueError unless it is an optimizer that needs gradients alone and whose state is numbers."""
     require(
         callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None)),
         f"optimizer must be one of optax, such as optax.adam(1e-3); got {type(optimizer).__name__}.",
@@ -259,22 +259,22 @@ def _check_optimizer(config: Network, optimizer: Any) -> None:
     try:
         _, memory = jax.eval_shape(stepped, weights)
     except (TypeError, ValueError) as error:
-        said = str(error).splitlines()[0]
-        raise ValueError(f"optimizer must change weights by their slopes alone; it does not: {said}") from None
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"optimizer must change weights by their gradients alone; it does not: {reason}") from None
     keys = [leaf for leaf in jax.tree.leaves(memory) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)]
-    require(not keys, "optimizer must remember numbers alone; it remembers a random key, which no file holds.")
+    require(not keys, "the state of the optimizer must be numbers alone; it has a random key, which no file holds.")
 
 
 def _check_checkpoints(checkpoints: Any) -> None:
-    takes = callable(checkpoints)
-    if takes:
-        with contextlib.suppress(ValueError):  # what is built in may not say what it takes
+    accepts = callable(checkpoints)
+    if accepts:
+        with contextlib.suppress(ValueError):  # built-in functions may have no signature
             try:
                 inspect.signature(checkpoints).bind(0, None)
             except TypeError:
-                takes = False
+                accepts = False
     require(
-        checkpoints is None or takes,
+        checkpoints is None or accepts,
         f"checkpoints must be a function of step and state; got {type(checkpoints).__name__}.",
     )
 

@@ -1,4 +1,4 @@
-"""Transformers: their sizes, where they start, what they answer."""
+"""Transformers: their sizes, their start and their forward pass."""
 
 import math
 from dataclasses import dataclass, replace
@@ -9,36 +9,40 @@ import jax.numpy as jnp
 import numpy as np
 
 from iclab.numerics import divides, instance, one_of, require, whole_number
+from iclab.numerics.annotations import checks_its_fields
 from iclab.simulation.networks.parts import (
     ACTIVATIONS,
     Parameters,
     drawn,
     layer_norm,
-    linear_shares,
+    linear_attention_weights,
     looked_up,
     rotated,
-    softmax_shares,
+    softmax_attention_weights,
 )
-from iclab.simulation.networks.places import Places
+from iclab.simulation.networks.row_layout import RowLayout
+
+__all__ = ["MOST_LAYERS", "Transformer"]
 
 MOST_LAYERS = 1000
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Transformer:
     """A transformer of a stated size. Tokens are numbers below `vocabulary`, or real vectors of `features` entries.
 
-    Without an `mlp` it is attention alone. Norms divide by the deviation over features: "pre" in front of attention,
-    MLP and readout, "post" after each residual sum, "none" nowhere; a `gain` is learned or not. "shortformer" adds
-    positions to what queries and keys read, behind the norm. Linear attention divides its scores by the number of
-    tokens that a token sees.
+    Without an `mlp` it is attention alone. Layer norms stand before attention, MLP and unembedding
+    ("pre"), after each residual sum ("post") or nowhere ("none"); a `gain` is learned or not. "shortformer" adds
+    positions to the inputs of queries and keys alone, after the norm. Linear attention divides its scores by the
+    number of tokens that a token sees.
 
-    Raises ValueError for heads that do not divide the width, for rotary positions in heads of odd size, for tied
+    Raises ValueError for heads that do not divide the width, for rotary embeddings in heads of odd size, for tied
     weights of real tokens, and for impossible sizes.
     """
 
     length: int  # longest sequence
-    outputs: int  # entries of the answer at a position
+    outputs: int  # entries of the output at a position
     vocabulary: int = 0  # different tokens; 0: tokens are real vectors
     features: int = 0  # entries of a real token; 0: tokens are numbers
     layers: int = 2
@@ -47,12 +51,12 @@ class Transformer:
     mlp: int = 0  # hidden neurons of a layer; 0: attention alone
     activation: str = "gelu"  # of hidden neurons: gelu or relu
     attention: str = "softmax"  # or linear
-    causal: bool = True  # whether a token sees earlier ones only
+    causal: bool = True  # a token sees itself and earlier ones only
     positions: str = "absolute"  # or shortformer, rotary, none
     norm: str = "pre"  # or post, none
-    gain: bool = False  # whether norms have a gain
-    tied: bool = False  # whether the unembedding is the embedding
-    last_only: bool = False  # whether the last position alone answers
+    gain: bool = False  # norms have a learned gain
+    tied: bool = False  # the unembedding is the embedding
+    last_only: bool = False  # there is an output at the last position alone
 
     def __post_init__(self) -> None:
         for name in ("length", "outputs", "layers", "width", "heads"):
@@ -129,24 +133,24 @@ class Transformer:
             shapes["unembed.weight"] = (self.outputs, width)
         return shapes
 
-    def answer(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
-        """Outputs (context, position, output), at the last position alone where only that one answers."""
+    def forward(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+        """Outputs (context, position, output), at the last position alone with `last_only`."""
         contexts, length = tokens.shape[:2]
-        every = Places(contexts, length)
-        rows, places = self._read(parameters, tokens, every)
+        every = RowLayout(contexts, length)
+        rows, layout = self._read(parameters, tokens, every)
         table: Any = parameters.get("positions.weight")
         if self.positions == "absolute":
-            rows = places.added(rows, table)
+            rows = layout.added(rows, table)
         for layer in range(self.layers):
             last = self.last_only and layer == self.layers - 1
-            rows = self._block(parameters, f"layers.{layer}", rows, table, places if layer == 0 else every, last)
+            rows = self._block(parameters, f"layers.{layer}", rows, table, layout if layer == 0 else every, last)
         if self.norm == "pre":
             rows = layer_norm(rows, parameters.get("final_norm.weight"))
         unembedding = parameters["embed.weight" if self.tied else "unembed.weight"]
         return (rows @ unembedding.T).reshape(contexts, -1, self.outputs)
 
-    def _read(self, parameters: Parameters, tokens: jax.Array, every: Places) -> tuple[jax.Array, Places]:
-        """Rows in front of positions and layers: of each place, or of each token where these are fewer."""
+    def _read(self, parameters: Parameters, tokens: jax.Array, every: RowLayout) -> tuple[jax.Array, RowLayout]:
+        """Rows before positions and layers: of each position of the batch, or of each token where these are fewer."""
         if not self.vocabulary:
             return tokens.reshape(-1, self.features) @ parameters["read_in.weight"].T, every
         if self.vocabulary >= every.contexts:
@@ -154,13 +158,13 @@ class Transformer:
         return jnp.repeat(parameters["embed.weight"], every.length, axis=0), replace(every, tokens=tokens)
 
     def _block(
-        self, parameters: Parameters, name: str, rows: jax.Array, table: Any, places: Places, last: bool
+        self, parameters: Parameters, name: str, rows: jax.Array, table: Any, layout: RowLayout, last: bool
     ) -> jax.Array:
-        """The residual stream behind a layer, (context · position, width)."""
+        """The residual stream after a layer, (context · position, width)."""
         gains = [parameters.get(f"{name}.{norm}.weight") for norm in ("norm", "mlp_norm")]
-        heard = self._attended(parameters, f"{name}.attention", self._before(rows, gains[0]), table, places, last)
-        kept, there = places.last(rows) if last else (rows, places)
-        state = self._after(there.standing(kept).reshape(heard.shape) + heard, gains[0])
+        attended = self._attended(parameters, f"{name}.attention", self._before(rows, gains[0]), table, layout, last)
+        kept, kept_layout = layout.last(rows) if last else (rows, layout)
+        state = self._after(kept_layout.by_position(kept).reshape(attended.shape) + attended, gains[0])
         if not self.mlp:
             return state
         hidden = ACTIVATIONS[self.activation](self._before(state, gains[1]) @ parameters[f"{name}.mlp_in.weight"].T)
@@ -173,24 +177,28 @@ class Transformer:
         return layer_norm(state, gain) if self.norm == "post" else state
 
     def _attended(
-        self, parameters: Parameters, name: str, rows: jax.Array, table: Any, places: Places, last: bool
+        self, parameters: Parameters, name: str, rows: jax.Array, table: Any, layout: RowLayout, last: bool
     ) -> jax.Array:
-        """What attention adds to the residual stream, (context · position, width)."""
-        asking = places.added(rows, table) if self.positions == "shortformer" else rows
-        asked, asked_places = places.last(asking) if last else (asking, places)
+        """The output of attention, which the residual stream adds, (context · position, width)."""
+        with_positions = layout.added(rows, table) if self.positions == "shortformer" else rows
+        queries, query_layout = layout.last(with_positions) if last else (with_positions, layout)
 
-        def heads(rows: jax.Array, places: Places, part: str) -> jax.Array:
-            projected = places.standing(rows @ parameters[f"{name}.{part}.weight"].T)
+        def heads(rows: jax.Array, layout: RowLayout, part: str) -> jax.Array:
+            projected = layout.by_position(rows @ parameters[f"{name}.{part}.weight"].T)
             return projected.reshape(*projected.shape[:2], self.heads, self.head_dim).swapaxes(1, 2)
 
-        query = heads(asked, asked_places, "query")
-        key, value = heads(asking, places, "key"), heads(rows, places, "value")
+        query = heads(queries, query_layout, "query")
+        key, value = heads(with_positions, layout, "key"), heads(rows, layout, "value")
         length = key.shape[2]
         if self.positions == "rotary":
             query, key = rotated(query, length), rotated(key, length)
         scores = query @ key.swapaxes(2, 3) / math.sqrt(self.head_dim)
-        asked_at = np.arange(length, dtype=np.int32)[-query.shape[2] :, None]
-        seen = jnp.arange(length, dtype=jnp.int32) <= asked_at if self.causal else None
-        shares = softmax_shares(scores, seen) if self.attention == "softmax" else linear_shares(scores, seen)
-        heard = (shares @ value).swapaxes(1, 2).reshape(-1, self.width)
-        return heard @ parameters[f"{name}.output.weight"].T
+        query_at = np.arange(length, dtype=np.int32)[-query.shape[2] :, None]
+        seen = jnp.arange(length, dtype=jnp.int32) <= query_at if self.causal else None
+        attention = (
+            softmax_attention_weights(scores, seen)
+            if self.attention == "softmax"
+            else linear_attention_weights(scores, seen)
+        )
+        attended = (attention @ value).swapaxes(1, 2).reshape(-1, self.width)
+        return attended @ parameters[f"{name}.output.weight"].T

@@ -1,14 +1,18 @@
 """Finite pretraining at scale: sequences are drawn, and the readout that ridge regression finds on them is fitted."""
 
-from iclab.simulation.pretraining.fitting import ITERATIVE, LOOSEST, REACH, Fit, fit, fit_each, law_of_new, plan
+from iclab.simulation.pretraining.costs import ROUTES, RouteCost
+from iclab.simulation.pretraining.fitting import Fit, chosen_route, fit, fit_each, law_of_new
+from iclab.simulation.pretraining.solver import LOOSEST, REACH, RidgeSolver
 
 __all__ = [
-    "ITERATIVE",
     "LOOSEST",
     "REACH",
+    "ROUTES",
     "Fit",
+    "RidgeSolver",
+    "RouteCost",
+    "chosen_route",
     "fit",
     "fit_each",
     "law_of_new",
-    "plan",
 ]  # fmt: skip

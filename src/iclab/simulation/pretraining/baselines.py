@@ -1,7 +1,7 @@
-"""What estimators answer where a network is asked: ridge regression, dMMSE, least squares and gradient descent.
+"""Baselines for networks on given contexts: ridge regression, dMMSE, least squares and gradient descent.
 
-Contexts are inputs (P, N+1, D) and labels (P, N+1), and an answer is the label expected at the input m + 1 from the m
-labelled examples before it, for every m in `examples_before`: N alone for a query at the end, all of 0 .. N for a
+Contexts are inputs (P, N+1, D) and labels (P, N+1). A prediction is the label expected at input m + 1 from the m
+labeled examples before it, for every m in `examples_before`: N alone for a query at the end, all of 0 .. N for a
 curve along the context, which is the default. The last label is never read. All is computed in double precision.
 """
 
@@ -13,25 +13,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
 from iclab.numerics import checked, checked_number, numbers, require, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.summaries import checked_tasks
-from iclab.simulation.pretraining.estimators import BESIDE, posterior_weights
+from iclab.simulation.pretraining.estimators import CHUNK, posterior_weights
+
+__all__ = ["best_rates", "dmmse", "gradient_descent", "least_squares", "ridge", "squared_distance"]
 
 Array = np.ndarray
-Estimator = Callable[
-    ..., jax.Array
-]  # of w at each number of examples before, from inputs, labels, those numbers, more
+Estimator = Callable[..., jax.Array]  # estimates of w for each number of examples, from one context
 
 
 def ridge(
-    inputs: Float[Array, "P N+1 D"],
-    labels: Float[Array, "P N+1"],
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
     *,
-    noise: float,
-    examples_before: Iterable[int] | None = None,
-) -> Float[Array, "P asked"]:
-    """Answers of (XᵀX + ρ)⁻¹ Xᵀy, the posterior mean for tasks N(0, I) and label noise of variance ρ.
+    noise: Validated[float],
+    examples_before: Validated[Iterable[int] | None] = None,
+) -> Float[Array, "P query"]:
+    """Predictions of (XᵀX + ρ)⁻¹ Xᵀy, the posterior mean for tasks N(0, I) and label noise of variance ρ.
 
     Without noise those of least squares.
 
@@ -39,28 +41,31 @@ def ridge(
     """
     contexts = _checked(inputs, labels, examples_before)
     rho = checked_number("noise", noise, at_least=0.0, advice="It is a variance.")
-    return _answers(_ridge, contexts, rho)
+    return _predictions(_ridge, contexts, rho)
 
 
 def least_squares(
-    inputs: Float[Array, "P N+1 D"], labels: Float[Array, "P N+1"], *, examples_before: Iterable[int] | None = None
-) -> Float[Array, "P asked"]:
-    """Answers of the task that fits the examples best, of least norm where several do.
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
+    *,
+    examples_before: Validated[Iterable[int] | None] = None,
+) -> Float[Array, "P query"]:
+    """Predictions of the task that fits the examples best, of least norm where several do.
 
     Raises ValueError as ridge does.
     """
-    return _answers(_ridge, _checked(inputs, labels, examples_before), 0.0)
+    return _predictions(_ridge, _checked(inputs, labels, examples_before), 0.0)
 
 
 def dmmse(
-    inputs: Float[Array, "P N+1 D"],
-    labels: Float[Array, "P N+1"],
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
     *,
-    tasks: Float[Array, "K D"],
-    noise: float,
-    examples_before: Iterable[int] | None = None,
-) -> Float[Array, "P asked"]:
-    """Answers of the posterior mean over a pool of tasks that were equally likely; without noise of those nearest.
+    tasks: Validated[ArrayLike],
+    noise: Validated[float],
+    examples_before: Validated[Iterable[int] | None] = None,
+) -> Float[Array, "P query"]:
+    """Predictions of the posterior mean over a pool of equally likely tasks; without noise of the nearest ones.
 
     Raises ValueError as ridge does, and for tasks that are no list of finite vectors of the dimension.
     """
@@ -68,82 +73,81 @@ def dmmse(
     d = contexts.inputs.shape[2]
     require(pool.ndim == 2 and pool.shape[1] == d, f"tasks must have the shape (K, {d}); got {pool.shape}.")
     rho = checked_number("noise", noise, at_least=0.0, advice="It is a variance.")
-    return _answers(_dmmse, contexts, rho, pool, numbers_each=2 * len(pool) * contexts.inputs.shape[1])
+    return _predictions(_dmmse, contexts, rho, pool, numbers_each=2 * len(pool) * contexts.inputs.shape[1])
 
 
 def gradient_descent(
-    inputs: Float[Array, "P N+1 D"],
-    labels: Float[Array, "P N+1"],
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
     *,
-    rate: float | Float[Array, "asked"],
-    steps: int = 1,
-    preconditioner: Float[Array, "D D"] | None = None,
-    examples_before: Iterable[int] | None = None,
-) -> Float[Array, "P asked"]:
-    """Answers of w after steps w ← w + η P Xᵀ(y − Xw)/m from zero on the m examples: descent of half the mean square.
+    rate: Validated[ArrayLike],
+    steps: Validated[int] = 1,
+    preconditioner: Validated[ArrayLike | None] = None,
+    examples_before: Validated[Iterable[int] | None] = None,
+) -> Float[Array, "P query"]:
+    """Predictions of w after steps w ← w + η P Xᵀ(y − Xw)/m from zero on m examples: descent of half the mean square.
 
-    A preconditioner P multiplies the slope; the rate is one number, or one for each number of examples. With inputs
-    N(0, I/D) descent settles for rates below some 2D/(1 + √(D/m))².
+    A preconditioner P (D, D) multiplies the gradient; the learning rate η is one number, or one for each number of
+    examples. With inputs N(0, I/D) descent converges for η below some 2D/(1 + √(D/m))².
 
-    Raises ValueError as ridge does, for steps below 1, rates that are not positive and a preconditioner of another
-    shape; ArithmeticError when an answer leaves the finite numbers.
+    Raises ValueError as ridge does, for steps below 1, learning rates that are not positive and a preconditioner of
+    another shape; ArithmeticError when a prediction leaves the finite numbers.
     """
     contexts = _checked(inputs, labels, examples_before)
-    d, asked = contexts.inputs.shape[2], len(contexts.before)
+    d, count = contexts.inputs.shape[2], len(contexts.before)
     rates = np.asarray(checked("rate", rate, above=0.0, infinite=False))
     require(
-        rates.shape in ((), (asked,)),
-        f"rate must be one number, or one for each of {asked} numbers of examples; got shape {rates.shape}.",
+        rates.shape in ((), (count,)),
+        f"rate must be one number, or one for each of {count} numbers of examples; got shape {rates.shape}.",
     )
     matrix = np.eye(d) if preconditioner is None else numbers("preconditioner", preconditioner)
     require(matrix.shape == (d, d), f"preconditioner must have the shape ({d}, {d}); got {matrix.shape}.")
-    count = whole_number("steps", steps)
-    found = _answers(_descent, contexts, np.broadcast_to(rates, asked), matrix, count)
+    found = _predictions(_descent, contexts, np.broadcast_to(rates, count), matrix, whole_number("steps", steps))
     if not np.all(np.isfinite(found)):
-        raise ArithmeticError("gradient descent left the finite numbers; lower the rate.")
+        raise ArithmeticError("gradient descent left the finite numbers; lower the learning rate.")
     return found
 
 
 def best_rates(
-    dimension: int, context_length: int, *, noise: float, examples_before: Iterable[int] | None = None
-) -> Float[Array, "asked"]:
-    """The rates at which one step answers best after m examples: mD/(m + 1 + D(1 + ρ)), D/(2 + D(1 + ρ)) before any.
+    dimension: Validated[int],
+    context_length: Validated[int],
+    *,
+    noise: Validated[float],
+    examples_before: Validated[Iterable[int] | None] = None,
+) -> Float[Array, "query"]:
+    """The learning rates of least error after one step on m examples, mD/(m + 1 + D(1 + ρ)); for m = 0 as for m = 1.
 
-    For inputs N(0, I/D) and tasks N(0, I). At rate 1 an answer times its label is 1/D in the mean, and its square
-    (m + 1 + D(1 + ρ))/(m D²): their ratio is best. Before any example all rates answer 0.
+    For inputs N(0, I/D) and tasks N(0, I). At rate 1 a prediction times its label is 1/D in the mean, and its square
+    (m + 1 + D(1 + ρ))/(m D²): their ratio is best. Before any example all rates predict 0.
 
     Raises ValueError for sizes below 1, numbers of examples outside 0 .. N and negative noise.
     """
     d = whole_number("dimension", dimension)
     rho = checked_number("noise", noise, at_least=0.0, advice="It is a variance.")
-    seen = np.maximum(_before(whole_number("context_length", context_length), examples_before), 1)
-    return seen * d / (seen + 1 + d * (1 + rho))
+    before = np.maximum(_before(whole_number("context_length", context_length), examples_before), 1)
+    return before * d / (before + 1 + d * (1 + rho))
 
 
-def squared_distance(
-    predictions: Float[Array, "*times P asked"], baseline: Float[Array, "P asked"]
-) -> Float[Array, "*times asked"]:
-    """Mean square of the difference over contexts, for every number of examples before; times may come first.
+def squared_distance(predictions: ArrayLike, baseline: ArrayLike) -> Float[Array, "*times query"]:
+    """Mean square over contexts of the difference of predictions (*times, P, query) from a baseline (P, query).
 
     Raises ValueError for predictions that do not fit the baseline and for numbers that are not finite.
     """
     found, other = numbers("predictions", predictions), numbers("baseline", baseline)
     require(
         other.ndim == 2 and other.size > 0 and found.shape[-2:] == other.shape,
-        f"predictions must have the shape (..., P, asked) of the baseline, {other.shape}; got {found.shape}.",
+        f"predictions must have the shape (..., P, query) of the baseline, {other.shape}; got {found.shape}.",
     )
     return np.mean((found - other) ** 2, axis=-2)
 
 
 class _Contexts(NamedTuple):
-    inputs: Float[Array, "P N+1 D"]
-    labels: Float[Array, "P N+1"]
-    before: Int[Array, "asked"]
+    inputs: Float[Array, "P example D"]
+    labels: Float[Array, "P example"]
+    before: Int[Array, "query"]
 
 
-def _checked(
-    inputs: Float[Array, "P N+1 D"], labels: Float[Array, "P N+1"], examples_before: Iterable[int] | None
-) -> _Contexts:
+def _checked(inputs: ArrayLike, labels: ArrayLike, examples_before: Iterable[int] | None) -> _Contexts:
     x, y = numbers("inputs", inputs), numbers("labels", labels)
     require(
         x.ndim == 3 and x.size > 0 and y.shape == x.shape[:2],
@@ -152,7 +156,7 @@ def _checked(
     return _Contexts(x, y, _before(x.shape[1] - 1, examples_before))
 
 
-def _before(longest: int, examples_before: Iterable[int] | None) -> Int[Array, "asked"]:
+def _before(longest: int, examples_before: Validated[Iterable[int] | None]) -> Int[Array, "query"]:
     if examples_before is None:
         return np.arange(longest + 1)
     several = [whole_number("examples_before", one, least=0) for one in examples_before]
@@ -163,39 +167,39 @@ def _before(longest: int, examples_before: Iterable[int] | None) -> Int[Array, "
     return np.asarray(several)
 
 
-def _answers(
+def _predictions(
     estimator: Estimator, contexts: _Contexts, *given: Any, numbers_each: int | None = None
-) -> Float[Array, "P asked"]:
-    """Answers of an estimator, for so many contexts side by side as fit in memory, by the numbers that each takes."""
+) -> Float[Array, "P query"]:
+    """Predictions of an estimator, in chunks of contexts that fit the memory, by the numbers of each context."""
     each = numbers_each or len(contexts.before) * contexts.inputs[0].size
-    beside = max(1, min(len(contexts.inputs), BESIDE // each))
+    chunk = max(1, min(len(contexts.inputs), CHUNK // each))
     with jax.enable_x64(True):
-        return np.asarray(_answered(estimator, beside, *contexts, given))
+        return np.asarray(_predicted(estimator, chunk, *contexts, given))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _answered(
-    estimator: Estimator, beside: int, inputs: jax.Array, labels: jax.Array, before: jax.Array, given: tuple
+def _predicted(
+    estimator: Estimator, chunk: int, inputs: jax.Array, labels: jax.Array, before: jax.Array, given: tuple
 ) -> jax.Array:
-    def answers(context: tuple[jax.Array, jax.Array]) -> jax.Array:
+    def predictions(context: tuple[jax.Array, jax.Array]) -> jax.Array:
         x, y = context
         return jnp.sum(x[before] * estimator(x, y, before, *given), axis=1)
 
-    return jax.lax.map(answers, (inputs, labels), batch_size=beside)
+    return jax.lax.map(predictions, (inputs, labels), batch_size=chunk)
 
 
 def _shown(x: jax.Array, y: jax.Array, before: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The examples before each answer; zeros in the place of later ones, which tell an estimator nothing."""
+    """The examples before each query, with zeros instead of later ones, which no estimator depends on."""
     seen = jnp.arange(len(y)) < before[:, None]
     return jnp.where(seen[..., None], x, 0.0), jnp.where(seen, y, 0.0)
 
 
 def _ridge(x: jax.Array, y: jax.Array, before: jax.Array, noise: jax.Array) -> jax.Array:
-    shown, known = _shown(x, y, before)
-    left, values, right = jnp.linalg.svd(shown, full_matrices=False)
-    told = values > max(x.shape) * np.finfo(float).eps * values[:, :1]
-    shrunk = jnp.where(told, values / jnp.where(told, values**2 + noise, 1.0), 0.0)
-    return jnp.einsum("asd,as,ans,an->ad", right, shrunk, left, known)
+    inputs, labels = _shown(x, y, before)
+    left, values, right = jnp.linalg.svd(inputs, full_matrices=False)
+    kept = values > max(x.shape) * np.finfo(float).eps * values[:, :1]
+    shrunk = jnp.where(kept, values / jnp.where(kept, values**2 + noise, 1.0), 0.0)
+    return jnp.einsum("asd,as,ans,an->ad", right, shrunk, left, labels)
 
 
 def _dmmse(x: jax.Array, y: jax.Array, before: jax.Array, noise: jax.Array, pool: jax.Array) -> jax.Array:
@@ -207,11 +211,11 @@ def _dmmse(x: jax.Array, y: jax.Array, before: jax.Array, noise: jax.Array, pool
 def _descent(
     x: jax.Array, y: jax.Array, before: jax.Array, rates: jax.Array, matrix: jax.Array, steps: jax.Array
 ) -> jax.Array:
-    shown, known = _shown(x, y, before)
-    pulls = (rates / jnp.maximum(before, 1))[:, None, None] * matrix
+    inputs, labels = _shown(x, y, before)
+    scaled = (rates / jnp.maximum(before, 1))[:, None, None] * matrix
 
     def update(_: jax.Array, w: jax.Array) -> jax.Array:
-        missed = known - jnp.einsum("and,ad->an", shown, w)
-        return w + jnp.einsum("aed,and,an->ae", pulls, shown, missed)
+        residual = labels - jnp.einsum("and,ad->an", inputs, w)
+        return w + jnp.einsum("aed,and,an->ae", scaled, inputs, residual)
 
     return jax.lax.fori_loop(0, steps, update, jnp.zeros((len(before), x.shape[1])))

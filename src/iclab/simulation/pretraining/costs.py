@@ -1,4 +1,4 @@
-"""Which route finds a readout soonest within a memory budget: what each takes, estimated before it runs."""
+"""Memory and time of each route to a readout, estimated before it runs, and the quickest within a budget."""
 
 import math
 from bisect import bisect_right
@@ -8,9 +8,13 @@ import numpy as np
 
 from iclab.numerics import one_of, require
 from iclab.problem import Pretraining
+from iclab.simulation.pretraining.routes import FACTORED, ITERATIVE
 from iclab.simulation.pretraining.sequences import PART
 
-ROUTES = ("direct", "kernel", "plain", "preconditioned", "dual")
+__all__ = ["AUTO", "ROUTES", "FitSize", "RouteCost", "cheapest", "chosen", "cost"]
+
+AUTO = "auto"  # the route that takes the least time within the budget
+ROUTES = (*FACTORED, *ITERATIVE)
 SPEED = 2.5e10  # operations of a product with features in a second, one busy core in float64
 SLOW = 400.0  # operations in whose time a random number is drawn
 LEAST_DAMPING = 1e-10  # ridge for each unit of curvature, below which rounding decides what it should
@@ -18,8 +22,11 @@ RELIABLE = 1e-6  # residual for each unit of damping that leaves five digits whe
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A route, why it was taken, and what it will take: data to the byte, time within a factor of two or three."""
+class RouteCost:
+    """A route, the reason for it, and estimates of its memory and time.
+
+    Memory is right to the byte for the sequences, time within a factor of two or three.
+    """
 
     route: str
     why: str
@@ -29,8 +36,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Size:
-    """What the cost of a fit depends on."""
+class FitSize:
+    """All that the cost of a fit depends on."""
 
     pretraining: Pretraining
     ridge: float
@@ -46,7 +53,7 @@ class Size:
 
     @property
     def interpolates(self) -> bool:
-        """Whether some readout has no error on the sequences and no ridge keeps it from that."""
+        """True where some readout has no error on the sequences and no ridge keeps it from that."""
         return self.ridge == 0 and self.pretraining.sequences < self.weights
 
     @property
@@ -56,17 +63,17 @@ class Size:
 
     @property
     def singular(self) -> bool:
-        """Whether the Gram matrix of the sequences has no inverse, to rounding."""
+        """True where the Gram matrix of the sequences has no inverse, to rounding."""
         return self.damping < LEAST_DAMPING and self.pretraining.sequences > self.weights
 
     @property
     def held(self) -> bool:
-        """Whether data hold every weight, or else the ridge does: an error is its part of the gradient over it."""
+        """True where data determine every weight, or the ridge does: errors are then gradients over curvatures."""
         return self.pretraining.sequences >= self.weights or self.tolerance <= RELIABLE * self.damping
 
 
-def cost(size: Size, route: str) -> Plan:
-    """What a route takes at this size."""
+def cost(size: FitSize, route: str) -> RouteCost:
+    """Memory and time of a route at this size."""
     d, n = size.pretraining.dimension, size.pretraining.sequences
     p, data = d * (d + 1), n * (2 * d + 2)
     drawn = SLOW * data * (1.5 if size.pretraining.tasks is None else 1.0)
@@ -77,40 +84,43 @@ def cost(size: Size, route: str) -> Plan:
         "preconditioned": (1.5 * data, _steps(size, spread=False), 2.0 * n * d**2 + 8.0 * d**3),
         "dual": (data + 4 * n, _steps(size, spread=True), 4.0 * n * d**2),
     }[route]
-    extra = 12 if route == "preconditioned" else 4  # products in float64, beside the steps
+    extra = 12 if route == "preconditioned" else 4  # products in float64, in addition to the steps
     spent = (work * (steps + extra if steps else 1) + drawn) / SPEED
     pool = (size.pretraining.tasks or 0) * d
-    return Plan(route, "it was asked for", size.itemsize * (numbers + pool + 12 * p + 8 * PART * d), spent, steps)
+    needed = float(size.itemsize * (numbers + pool + 12 * p + 8 * PART * d))
+    return RouteCost(route, "it was asked for", needed, spent, steps)
 
 
-def choose(size: Size, budget: float) -> Plan:
+def cheapest(size: FitSize, budget: float) -> RouteCost:
     """The quickest route that fits into the budget, in bytes, and why.
 
     Raises ValueError where none fits, with the largest dimension that does at these ratios.
     """
     steps = "dual" if size.interpolates else "preconditioned" if _better_preconditioned(size) else "plain"
     able = [steps, *(("kernel",) if not size.singular else ()), "direct"]
-    plans = [cost(size, route) for route in able]
-    fitting = [plan for plan in plans if plan.bytes <= budget]
+    costs = [cost(size, route) for route in able]
+    fitting = [one for one in costs if one.bytes <= budget]
     if not fitting:
         raise ValueError(_too_large(size, steps, budget))
-    best = min(fitting, key=lambda plan: plan.seconds)
-    others = ", ".join(f"{p.route} {p.seconds:.2g} s and {p.bytes / 1e6:.3g} MB" for p in plans if p is not best)
+    best = min(fitting, key=lambda one: one.seconds)
+    others = ", ".join(
+        f"{one.route} {one.seconds:.2g} s and {one.bytes / 1e6:.3g} MB" for one in costs if one is not best
+    )
     why = (
         f"of the routes that fit into {budget / 1e6:.3g} MB it takes the least time: {best.seconds:.2g} s and "
         f"{best.bytes / 1e6:.3g} MB; {others}"
     )
-    return Plan(best.route, why, best.bytes, best.seconds, best.iterations)
+    return RouteCost(best.route, why, best.bytes, best.seconds, best.iterations)
 
 
-def taken(size: Size, route: str, budget: float) -> Plan:
-    """The route asked for, or the chosen one for "auto".
+def chosen(size: FitSize, route: str, budget: float) -> RouteCost:
+    """The named route, or the cheapest one for "auto".
 
-    Raises ValueError for a route that there is not, that does not find the solution of least norm, or that takes
+    Raises ValueError for an unknown route, one that does not find the solution of least norm, and one that takes
     more than the budget.
     """
-    if one_of("route", route, ("auto", *ROUTES)) == "auto":
-        return choose(size, budget)
+    if one_of("route", route, (AUTO, *ROUTES)) == AUTO:
+        return cheapest(size, budget)
     n, weights = size.pretraining.sequences, size.weights
     require(
         route != "preconditioned" or size.held,
@@ -122,25 +132,25 @@ def taken(size: Size, route: str, budget: float) -> Plan:
         f"route must not be {route} for more sequences, {n}, than weights, {weights}, at a ridge of {size.ridge:g}: "
         "its matrix is singular. Use preconditioned.",
     )
-    plan = cost(size, route)
-    if plan.bytes > budget:
+    named = cost(size, route)
+    if named.bytes > budget:
         raise ValueError(_too_large(size, route, budget))
-    return plan
+    return named
 
 
-def _better_preconditioned(size: Size) -> bool:
-    """Beyond interpolation, or with a ridge that is not tiny; below it a tiny ridge makes it slower."""
+def _better_preconditioned(size: FitSize) -> bool:
+    """True beyond interpolation, and below it with a ridge that is not tiny: a tiny one makes this route slower."""
     return size.held and (size.tau > 1 or size.damping >= 0.01)
 
 
-def _steps(size: Size, *, spread: bool) -> float:
-    """Iterations by the edges of the spectrum of n random features; `spread` curvatures take three times as many."""
+def _steps(size: FitSize, *, spread: bool) -> float:
+    """Iterations, by the edges of the spectrum of n random features; `spread` curvatures take about twice as many."""
     edge = abs(np.sqrt(size.tau) - 1)
     bound = np.sqrt((1 + np.sqrt(size.tau)) ** 2 / (edge**2 + size.tau * min(size.damping, 1.0) + 1e-12))
     return float(0.5 * math.log(2 / size.tolerance) * bound * (2.2 if spread else 1.0)) + 1
 
 
-def _too_large(size: Size, route: str, budget: float) -> str:
+def _too_large(size: FitSize, route: str, budget: float) -> str:
     need, d = cost(size, route).bytes, size.pretraining.dimension
     ratio = size.pretraining.sequences / d**2
 

@@ -1,28 +1,29 @@
-"""Bayes estimators on drawn contexts: ridge regression, and the posterior mean over a pool of tasks (dMMSE).
+"""Errors of Bayes estimators on drawn contexts: ridge regression, and the posterior mean over a pool (dMMSE).
 
-What can be averaged exactly given a context is: the query and the noise of its label always; for ridge regression the
-task too, and for tasks of the pool the task over the posterior. That leaves a fraction of the variance of scoring
+Given a context all is averaged exactly that can be: the query and the noise of its label always; for ridge regression
+the task too, and for tasks of the pool the task over the posterior. That leaves a fraction of the variance of scoring
 single queries.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from iclab.numerics import magnitude_number, require, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.simulation.keys import checked_key
 from iclab.simulation.linear.summaries import checked_tasks
 from iclab.simulation.memory import require_memory
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["CHUNK", "ContextErrors", "drawn_dmmse_errors", "drawn_ridge_errors", "posterior_weights"]
 
 Array = np.ndarray
-BESIDE = 2**20  # numbers of the contexts that are treated side by side
+CHUNK = 2**20  # numbers in the contexts of one chunk
 
 
 class ContextErrors(NamedTuple):
@@ -32,16 +33,16 @@ class ContextErrors(NamedTuple):
     idg: Float[Array, "context"]  # on tasks of the pool
 
 
-def dmmse_errors(
-    tasks: Float[Array, "K D"],
-    context_length: int,
+def drawn_dmmse_errors(
+    tasks: Validated[ArrayLike],
+    context_length: Validated[int],
     *,
-    noise: float,
-    contexts: int = 400,
-    normalized: bool = False,
-    key: "PRNGKeyArray",
+    noise: Validated[float],
+    contexts: Validated[int] = 400,
+    normalized: Validated[bool] = False,
+    key: Validated[PRNGKeyArray],
 ) -> ContextErrors:
-    """Errors of the posterior mean over a pool after contexts of new tasks, N(0, I) or normalized, and of its own.
+    """Errors of the posterior mean over a pool (K, D), on contexts of new tasks, N(0, I) or normalized, and its own.
 
     Inputs are N(0, I/D). Without noise the posterior is the task that fits best. Cost: contexts × N × K × D.
 
@@ -50,52 +51,59 @@ def dmmse_errors(
     pool = checked_tasks(tasks)
     require(pool.ndim == 2, f"tasks must have the shape (K, D), the tasks of a pool; got {pool.shape}.")
     require(isinstance(normalized, bool), f"normalized must be True or False; got {normalized!r}.")
-    length, count, rho, beside = _checked(context_length, contexts, noise, sum(pool.shape))
+    length, count, rho, chunk = _checked(context_length, contexts, noise, sum(pool.shape))
     keys = jax.random.split(checked_key(key), count)
     with jax.enable_x64(True):
-        icl, idg = jax.device_get(_dmmse(keys, pool, rho, length, normalized, beside))
+        icl, idg = jax.device_get(_dmmse(keys, pool, rho, length, normalized, chunk))
     return ContextErrors(rho + icl, rho + idg)
 
 
-def ridge_errors(
-    dimension: int, context_length: int, *, noise: float, contexts: int = 400, key: "PRNGKeyArray"
+def drawn_ridge_errors(
+    dimension: Validated[int],
+    context_length: Validated[int],
+    *,
+    noise: Validated[float],
+    contexts: Validated[int] = 400,
+    key: Validated[PRNGKeyArray],
 ) -> Float[Array, "context"]:
     """Error after each of many drawn contexts of the Bayes estimator for tasks N(0, I), ridge regression at ρ.
 
-    Given inputs X it is ρ + ρ tr (XᵀX + ρ)^-1/D; without noise the share of directions that X does not reach.
+    Given inputs X it is ρ + ρ tr (XᵀX + ρ)^-1/D; without noise the fraction of directions that X does not reach.
 
     Raises ValueError for sizes below 1 or beyond memory and negative noise.
     """
     d = whole_number("dimension", dimension)
-    length, count, rho, beside = _checked(context_length, contexts, noise, d)
+    length, count, rho, chunk = _checked(context_length, contexts, noise, d)
     require_memory("dimension", 4.0 * min(length, d) ** 2)
     keys = jax.random.split(checked_key(key), count)
     with jax.enable_x64(True):
-        return rho + np.asarray(_lost(keys, rho, length, d, beside))
+        return rho + np.asarray(_lost(keys, rho, length, d, chunk))
 
 
 def posterior_weights(misfit: Float[jax.Array, "K"], noise: jax.Array) -> Float[jax.Array, "K"]:
-    """Posterior of equally likely tasks from the sums of squares that each leaves, from within a compiled function.
+    """Posterior weights of equally likely tasks from the sum of squares of each, from within a compiled function.
 
-    Without noise the tasks that leave least share the weight.
+    Without noise those of the least sum have equal weights, the others none.
     """
     excess = misfit - jnp.min(misfit)
     weight = jnp.where(noise > 0, jnp.exp(-excess / jnp.where(noise > 0, 2 * noise, 1.0)), excess == 0)
     return weight / jnp.sum(weight)
 
 
-def _checked(context_length: int, contexts: int, noise: float, width: int) -> tuple[int, int, float, int]:
-    """Length, number and noise of contexts, and how many are treated side by side at `width` numbers an example."""
+def _checked(
+    context_length: Validated[int], contexts: Validated[int], noise: Validated[float], width: int
+) -> tuple[int, int, float, int]:
+    """Length, number and noise of contexts, and the size of a chunk of them at `width` numbers an example."""
     rho = magnitude_number("noise", noise, zero=True, advice="It is a variance.")
     length, count = whole_number("context_length", context_length), whole_number("contexts", contexts)
-    beside = max(1, min(count, BESIDE // (length * width)))
-    require_memory("context_length and contexts", 4.0 * count + 6.0 * beside * length * width)
-    return length, count, rho, beside
+    chunk = max(1, min(count, CHUNK // (length * width)))
+    require_memory("context_length and contexts", 4.0 * count + 6.0 * chunk * length * width)
+    return length, count, rho, chunk
 
 
-@partial(jax.jit, static_argnames=("length", "normalized", "beside"))
+@partial(jax.jit, static_argnames=("length", "normalized", "chunk"))
 def _dmmse(
-    keys: jax.Array, pool: jax.Array, noise: jax.Array, length: int, normalized: bool, beside: int
+    keys: jax.Array, pool: jax.Array, noise: jax.Array, length: int, normalized: bool, chunk: int
 ) -> tuple[jax.Array, jax.Array]:
     count, d = pool.shape
 
@@ -105,25 +113,27 @@ def _dmmse(
         return posterior_weights(misfit, noise)
 
     def context(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        place, drawn = jax.random.split(key)
-        own = pool[jax.random.randint(place, (), 0, count)]
-        first, second, fresh = jnp.split(jax.random.normal(drawn, (2 * length + 1, d + 1)), [length, 2 * length])
+        for_task, for_numbers = jax.random.split(key)
+        own = pool[jax.random.randint(for_task, (), 0, count)]
+        first, second, fresh = jnp.split(
+            jax.random.normal(for_numbers, (2 * length + 1, d + 1)), [length, 2 * length]
+        )
         new = fresh[0, :d]
         new = new * (np.sqrt(d) / jnp.linalg.norm(new)) if normalized else new
-        missed = new - posterior(new, first) @ pool
+        error = new - posterior(new, first) @ pool
         weight = posterior(own, second)
         spread = weight @ jnp.sum((pool - weight @ pool) ** 2, axis=1)
-        return jnp.sum(missed**2) / d, spread / d
+        return jnp.sum(error**2) / d, spread / d
 
-    return jax.lax.map(context, keys, batch_size=beside)
+    return jax.lax.map(context, keys, batch_size=chunk)
 
 
-@partial(jax.jit, static_argnames=("length", "dimension", "beside"))
-def _lost(keys: jax.Array, noise: jax.Array, length: int, dimension: int, beside: int) -> jax.Array:
+@partial(jax.jit, static_argnames=("length", "dimension", "chunk"))
+def _lost(keys: jax.Array, noise: jax.Array, length: int, dimension: int, chunk: int) -> jax.Array:
     def context(key: jax.Array) -> jax.Array:
         inputs = jax.random.normal(key, (length, dimension)) / np.sqrt(dimension)
         values = jnp.linalg.eigvalsh(inputs @ inputs.T if length < dimension else inputs.T @ inputs)
         reached = jnp.sum(jnp.where(noise > 0, noise / jnp.maximum(values + noise, noise), 0.0))
         return (reached + max(0, dimension - length)) / dimension
 
-    return jax.lax.map(context, keys, batch_size=beside)
+    return jax.lax.map(context, keys, batch_size=chunk)

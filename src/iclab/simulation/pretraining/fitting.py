@@ -6,50 +6,44 @@ every device. A CPU computes with NumPy, another device with JAX.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Key, PRNGKeyArray
 
-from iclab.numerics import checked_number, magnitude_number, one_of, positive, require, whole_number
+from iclab.numerics import instance, magnitude_number
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import FittedErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, Pretraining, SphereTasks, Tasks
 from iclab.problem.readouts import exact_error
 from iclab.simulation.keys import checked_key, checked_keys, generators_of
 from iclab.simulation.linear.summaries import Summaries
-from iclab.simulation.memory import machine_memory
-from iclab.simulation.pretraining import routes as ridge_routes
-from iclab.simulation.pretraining.costs import Plan, Size, taken
+from iclab.simulation.pretraining import routes
+from iclab.simulation.pretraining.costs import FitSize, RouteCost, chosen
 from iclab.simulation.pretraining.sequences import (
-    PRECISIONS,
     SequenceLaw,
     Spectrum,
     draw_parts,
     drawn_pool,
     empty_parts,
     on_device,
-    room_of,
     sequence_law,
 )
+from iclab.simulation.pretraining.solver import RidgeSolver
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["Fit", "chosen_route", "fit", "fit_each", "law_of_new"]
 
 Array = np.ndarray
-ITERATIVE = ("plain", "preconditioned", "dual")
-REACH = 50  # units of rounding below which no residual falls reliably
-LOOSEST = 0.01  # residual above which a readout is no solution
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
     """The readout that one draw of finite pretraining ends in, and how it was found."""
 
-    readout: Float[Array, "D D+1"]  # G, which answers x_qᵀ G g
+    readout: Float[Array, "D D+1"]  # G, whose prediction is x_qᵀ G g
     route: str  # direct, kernel, plain, preconditioned or dual
     iterations: int  # of conjugate gradients; 0 for other routes
-    residual: float  # gradient of the penalised error, relative to that at G = 0
+    residual: float  # gradient of the penalized error, relative to that at G = 0
     sequences: int  # n
     law: ContextLaw  # of the sequences, with the pool that was drawn
     new: ContextLaw  # of the same contexts with new tasks
@@ -70,18 +64,13 @@ class Fit:
 
 
 def fit(
-    pretraining: Pretraining,
+    pretraining: Validated[Pretraining],
     *,
-    ridge: float,
-    input_eigenvalues: Spectrum | None = None,
-    task_eigenvalues: Spectrum | None = None,
-    route: str = "auto",
-    tolerance: float = 1e-8,
-    memory: float | None = None,
-    precision: str = "float64",
-    room: Pretraining | None = None,
-    iterations: int = 20_000,
-    key: "PRNGKeyArray",
+    ridge: Validated[float],
+    input_eigenvalues: Validated[Spectrum | None] = None,
+    task_eigenvalues: Validated[Spectrum | None] = None,
+    solver: Validated[RidgeSolver] = RidgeSolver(),
+    key: Validated[PRNGKeyArray],
 ) -> Fit:
     """One draw of finite pretraining: fit_each with one key."""
     return fit_each(
@@ -89,118 +78,91 @@ def fit(
         ridge=ridge,
         input_eigenvalues=input_eigenvalues,
         task_eigenvalues=task_eigenvalues,
-        route=route,
-        tolerance=tolerance,
-        memory=memory,
-        precision=precision,
-        room=room,
-        iterations=iterations,
+        solver=solver,
         keys=checked_key(key)[None],
     )[0]
 
 
 def fit_each(
-    pretraining: Pretraining,
+    pretraining: Validated[Pretraining],
     *,
-    ridge: float,
-    input_eigenvalues: Spectrum | None = None,
-    task_eigenvalues: Spectrum | None = None,
-    route: str = "auto",
-    tolerance: float = 1e-8,
-    memory: float | None = None,
-    precision: str = "float64",
-    room: Pretraining | None = None,
-    iterations: int = 20_000,
-    keys: "PRNGKeyArray",
+    ridge: Validated[float],
+    input_eigenvalues: Validated[Spectrum | None] = None,
+    task_eigenvalues: Validated[Spectrum | None] = None,
+    solver: Validated[RidgeSolver] = RidgeSolver(),
+    keys: Validated[Key[jax.Array, "seed"]],
 ) -> list[Fit]:
     """A draw of finite pretraining for each key: the G of least Σ (y − x_qᵀ G g)² + (n/D) λ ‖G‖².
 
     Without ridge the limit λ → 0, of least norm where sequences are fewer than weights. Inputs are N(0, diag(s)/D)
     and tasks have covariance diag(c), s and c the eigenvalues given, 1 unless they are; normalized tasks are those
-    of the sphere times √c. Routes: `plan` says which is taken and why. Conjugate gradients stop at a residual of
-    `tolerance`. `memory` is the budget in bytes, that of the machine unless given. Other devices than a CPU compile
-    for each number of sequences: runs of one dimension share that if all are given the largest of them as `room`,
-    which rows of zeros fill. Cost: 4 n D² operations a step, 2 n (D+1) numbers.
+    of the sphere times √c. `chosen_route` says which route is taken and why. Cost: 4 n D² operations an iteration,
+    2 n (D+1) numbers.
 
-    Raises ValueError for a negative ridge, a tolerance that the precision cannot reach, spectra that are not D
-    numbers >= 0, a route that does not apply, a room that is too small, and for more than the budget, with the
-    largest dimension that fits; ArithmeticError where the residual stays above ten times the tolerance.
+    Raises ValueError for a negative ridge, spectra that are not D numbers >= 0, a route that does not apply, a
+    `pad_to` that is too small, and for more than the memory of the solver, with the largest dimension that fits;
+    ArithmeticError where the residual stays above ten times the tolerance.
     """
     law = sequence_law(pretraining, input_eigenvalues, task_eigenvalues)
-    rows = room_of(pretraining, room)
-    size = _size(law, pretraining, ridge, tolerance, precision)
-    chosen = taken(size, route, _budget(memory))
-    most = whole_number("iterations", iterations)
-    run = _Run(pretraining, law, size.ridge, chosen.route, size.tolerance, most, rows, law_of_new(law, pretraining))
+    size = _size(law, pretraining, ridge, solver)
+    rows = solver.rows(pretraining)
+    route = chosen(size, solver.route, solver.budget).route
+    draws = _Draws(pretraining, law, size.ridge, route, solver, rows, law_of_new(law, pretraining))
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
-        parts = empty_parts(pretraining, precision)
-        return [run.fit(rng, parts) for rng in generators_of(checked_keys(keys))]
+        parts = empty_parts(pretraining, solver.precision)
+        return [draws.fit(rng, parts) for rng in generators_of(checked_keys(keys))]
 
 
-def plan(
-    pretraining: Pretraining,
+def chosen_route(
+    pretraining: Validated[Pretraining],
     *,
-    ridge: float,
-    input_eigenvalues: Spectrum | None = None,
-    task_eigenvalues: Spectrum | None = None,
-    route: str = "auto",
-    tolerance: float = 1e-8,
-    memory: float | None = None,
-    precision: str = "float64",
-) -> Plan:
-    """The route that `fit` will take, why, and an estimate of its memory, time and iterations. Nothing is drawn.
+    ridge: Validated[float],
+    input_eigenvalues: Validated[Spectrum | None] = None,
+    task_eigenvalues: Validated[Spectrum | None] = None,
+    solver: Validated[RidgeSolver] = RidgeSolver(),
+) -> RouteCost:
+    """The route that `fit` will take, the reason, and an estimate of memory, time and iterations. Nothing is drawn.
 
     Raises ValueError as fit_each does.
     """
     law = sequence_law(pretraining, input_eigenvalues, task_eigenvalues)
-    return taken(_size(law, pretraining, ridge, tolerance, precision), route, _budget(memory))
+    return chosen(_size(law, pretraining, ridge, solver), solver.route, solver.budget)
 
 
-def _budget(memory: float | None) -> float:
-    """Bytes that may be used."""
-    return machine_memory() if memory is None else checked_number("memory", memory, above=0.0, infinite=True)
-
-
-def _size(law: SequenceLaw, pretraining: Pretraining, ridge: float, tolerance: float, precision: str) -> Size:
-    least = REACH * float(np.finfo(one_of("precision", precision, PRECISIONS)).eps)
-    within, penalty = positive("tolerance", tolerance), magnitude_number("ridge", ridge, zero=True)
-    require(within <= LOOSEST, f"tolerance must be at most {LOOSEST:g}; got {tolerance!r}. Lower it.")
-    require(
-        within >= least,
-        f"tolerance must be at least {least:.1e}, which {precision} can reach; got {tolerance!r}. Raise it"
-        + (", or use precision float64." if precision == "float32" else "."),
-    )
+def _size(
+    law: SequenceLaw, pretraining: Pretraining, ridge: Validated[float], solver: Validated[RidgeSolver]
+) -> FitSize:
+    instance("solver", solver, RidgeSolver)
+    penalty = magnitude_number("ridge", ridge, zero=True)
     one_direction = pretraining.tasks == 1 and pretraining.noise == 0  # Σ y² is then a sum of the entries of Σ y x
     weights = law.rank * (law.rank + (not one_direction))
-    return Size(pretraining, penalty, weights, law.curvature, within, np.dtype(precision).itemsize)
+    return FitSize(pretraining, penalty, weights, law.curvature, solver.tolerance, solver.itemsize)
 
 
 @dataclass(frozen=True)
-class _Run:
-    """What draws of one fit have in common."""
+class _Draws:
+    """All that the draws of one fit have in common."""
 
     pretraining: Pretraining
     law: SequenceLaw
     ridge: float
     route: str
-    tolerance: float
-    most: int
-    room: int
+    solver: RidgeSolver
+    rows: int
     new: ContextLaw
 
     def fit(self, rng: np.random.Generator, parts: list[Summaries]) -> Fit:
         """One draw, into the memory of `parts`. Raises ArithmeticError where it has not converged."""
-        count = self.pretraining.sequences
+        count, tolerance, most = self.pretraining.sequences, self.solver.tolerance, self.solver.iterations
         pool = drawn_pool(rng, self.law, self.pretraining)
         draw_parts(rng, pool, self.law, self.pretraining, out=parts)
-        data = parts if jax.default_backend() == "cpu" else on_device(parts, self.room)
-        limits = (self.tolerance, self.most) if self.route in ITERATIVE else ()
-        readout, steps = getattr(ridge_routes, self.route)(data, count, self.ridge, *limits)
-        residual, train = ridge_routes.check(data, count, self.ridge, readout)
-        if not residual <= 10 * self.tolerance:
+        data = parts if jax.default_backend() == "cpu" else on_device(parts, self.rows)
+        readout, steps = routes.solve(self.route, data, count, self.ridge, tolerance=tolerance, most=most)
+        residual, train = routes.check(data, count, self.ridge, readout)
+        if not residual <= 10 * tolerance:
             raise ArithmeticError(
-                f"route {self.route} ended after {steps} of {self.most} iterations at a residual of {residual:.1e}, "
-                f"above ten times the tolerance {self.tolerance:.1e}. {_ADVICE.get(self.route, _ADVICE['iterative'])}"
+                f"route {self.route} ended after {steps} of {most} iterations at a residual of {residual:.1e}, "
+                f"above ten times the tolerance {tolerance:.1e}. {_ADVICE.get(self.route, _ADVICE['iterative'])}"
             )
         own = self.new if self.pretraining.tasks is None else replace(self.new, tasks=Pool(pool))
         return Fit(np.asarray(readout, float), self.route, steps, residual, count, own, self.new, train)

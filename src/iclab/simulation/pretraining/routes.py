@@ -1,7 +1,7 @@
-"""Routes to the readout that ridge regression finds, none of which need know how the sequences came about.
+"""Routes to the readout that ridge regression finds, for sequences of any origin.
 
 The features x gᵀ of a sequence are products, so that a Gram matrix of sequences is the entrywise product of two small
-ones, and a product with all features costs 4 n D² operations and no memory for them. All routes minimise
+ones, and a product with all features costs 4 n D² operations and no memory for them. All routes minimize
 Σ (y − xᵀ G g)² + (n/D) λ ‖G‖², without ridge by the solution of least norm. Rows of zeros add nothing.
 
 Sequences come in parts, as arrays of NumPy or of JAX, and routes are written for both: on a CPU products of NumPy
@@ -23,6 +23,10 @@ from jaxtyping import Float
 
 from iclab.simulation.linear.summaries import Summaries
 
+__all__ = [
+    "FACTORED", "ITERATIVE", "Check", "Parts", "Readout", "Solution", "adjoint", "check", "predictions", "solve",
+]  # fmt: skip
+
 Parts = Sequence[Summaries]
 Readout = Float[Any, "D D+1"]
 Linear = Callable[[Any], Any]
@@ -38,14 +42,14 @@ class Solution(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What a readout leaves: the gradient of the penalised error against that at zero, and the mean squared error."""
+    """Residual of a readout, the norm of the gradient of the penalized error against that at zero, and its error."""
 
     residual: float
     train: float
 
 
 def direct(data: Parts, count: int, ridge: float) -> Solution:
-    """By singular values of the features themselves: the witness. Cost: n p min(n, p), p = D(D+1)."""
+    """Solution by singular values of the features themselves: the witness. Cost: n p min(n, p), p = D(D+1)."""
     (x, g, y), xp = _joined(data), _library(data)
     features = (x[:, :, None] * g[:, None, :]).reshape(len(y), -1)
     left, values, right = xp.linalg.svd(features, full_matrices=False)
@@ -55,7 +59,7 @@ def direct(data: Parts, count: int, ridge: float) -> Solution:
 
 
 def kernel(data: Parts, count: int, ridge: float) -> Solution:
-    """By the n × n Gram matrix of the sequences, factored. Without ridge it takes fewer sequences than weights.
+    """Solution by the n × n Gram matrix of the sequences, factored. Without ridge for fewer sequences than weights.
 
     One refinement undoes what a small ridge loses to rounding, where large weights of the sequences cancel.
     """
@@ -71,23 +75,25 @@ def kernel(data: Parts, count: int, ridge: float) -> Solution:
         ) from error
     weight = linear.cho_solve(factor, y)
     readout = x.T @ (weight[:, None] * g)
-    missed = y - answer(Summaries(x, g, y), readout) - penalty * weight
-    return Solution(readout + x.T @ (linear.cho_solve(factor, missed)[:, None] * g), 0)
+    residual = y - predictions(Summaries(x, g, y), readout) - penalty * weight
+    return Solution(readout + x.T @ (linear.cho_solve(factor, residual)[:, None] * g), 0)
 
 
 def plain(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> Solution:
-    """By conjugate gradients on the weights. Starting at zero they stay in the span of the features.
+    """Solution by conjugate gradients on the weights. Starting at zero they stay in the span of the features.
 
-    Raises ArithmeticError where features nearly depend on each other, so that a small residual tells too little.
+    Raises ArithmeticError where features nearly depend on each other, so that a small residual leaves the readout
+    open.
     """
     scale = _scale(data, count)
-    pull = scale * adjoint(data, [part.target for part in data])
-    found = Solution(*_conjugate_gradients(_curvature(data, scale, ridge), pull, lambda part: part, tolerance, most))
+    right_side = scale * adjoint(data, [part.target for part in data])
+    curvature = _curvature(data, scale, ridge)
+    found = Solution(*_conjugate_gradients(curvature, right_side, lambda part: part, tolerance, most))
     means = _mean_curvatures(data, count)
-    reached = int((means.x > 0).sum()) * int(means.seen.sum())
+    reached = int((means.x > 0).sum()) * int(means.reached.sum())
     edge = (1 - math.sqrt(reached / count)) ** 2  # of the spectrum of random features of one curvature
-    least = float(means.x[means.x > 0].min()) * float(means.g[means.seen].min()) * edge + ridge
-    doubt = tolerance * _norm(pull) / least if least > 0 else math.inf
+    least = float(means.x[means.x > 0].min()) * float(means.g[means.reached].min()) * edge + ridge
+    doubt = tolerance * _norm(right_side) / least if least > 0 else math.inf
     if doubt > OPEN * _norm(found.readout):
         raise ArithmeticError(
             f"route plain leaves the readout open at a tolerance of {tolerance:g}, since features nearly depend on "
@@ -98,30 +104,31 @@ def plain(data: Parts, count: int, ridge: float, tolerance: float, most: int) ->
 
 
 def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> Solution:
-    """By conjugate gradients on the weights, divided by their mean curvature: diag(S) ⊗ B of the sequences, plus ξ.
+    """Solution by conjugate gradients on the weights, divided by their mean curvature diag(S) ⊗ B + ξ.
 
-    Not without ridge for fewer sequences than weights, where it would lead to another solution of zero error.
-    Rounds in single precision, which takes half the time, act on what is left of the residual in full precision;
-    where one leaves more than a tenth of it, full precision finishes. Single precision sees answers of size one.
+    Not without ridge for fewer sequences than weights, where it would lead to another solution of zero error. Rounds
+    in single precision, which takes half the time, reduce the residual of full precision; where one leaves more than
+    a tenth of it, full precision finishes. Directions are scaled so that predictions have size one.
     """
     scale, means = _scale(data, count), _mean_curvatures(data, count)
     precondition = _division(means, count, ridge)
     single = [Summaries(*(array.astype(np.float32) for array in part)) for part in data]
     full, half = _curvature(data, scale, ridge), _curvature(single, scale, 0.0)
-    pull = scale * adjoint(data, [part.target for part in data])
+    right_side = scale * adjoint(data, [part.target for part in data])
     reach = math.sqrt(float(means.x.mean()) * float(means.g.mean()))
 
     def rough(direction: Readout) -> Readout:
         size = _norm(direction) * reach
-        return size * half((direction / size).astype(np.float32)).astype(pull.dtype) + ridge * direction
+        return size * half((direction / size).astype(np.float32)).astype(right_side.dtype) + ridge * direction
 
-    readout, residual, taken, goal = pull * 0, pull, 0, tolerance * _norm(pull)
+    readout, residual, goal = right_side * 0, right_side, tolerance * _norm(right_side)
+    taken = 0
     product, least = rough, COARSE
     while (before := _norm(residual)) > goal and taken < most:
         close = max(goal / before / 2, least)  # half, since single precision rounds
         step, steps = _conjugate_gradients(product, residual, precondition, close, most - taken)
         readout, taken = readout + step, taken + steps
-        residual = pull - full(readout)
+        residual = right_side - full(readout)
         if product is full:
             break
         if _norm(residual) > before / 10:
@@ -130,7 +137,7 @@ def preconditioned(data: Parts, count: int, ridge: float, tolerance: float, most
 
 
 def dual(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> Solution:
-    """By conjugate gradients on a weight for each sequence, for the solution of least norm."""
+    """The solution of least norm, by conjugate gradients on a weight for each sequence."""
     concatenate, penalty = _library(data).concatenate, ridge / _scale(data, count)
     ends = np.cumsum([0, *(len(part.target) for part in data)])
 
@@ -139,27 +146,44 @@ def dual(data: Parts, count: int, ridge: float, tolerance: float, most: int) -> 
 
     def gram(weight: Any) -> Any:
         readout = adjoint(data, split(weight))
-        return concatenate([answer(part, readout) for part in data]) + penalty * weight
+        return concatenate([predictions(part, readout) for part in data]) + penalty * weight
 
     target = concatenate([part.target for part in data])
     weight, steps = _conjugate_gradients(gram, target, lambda part: part, tolerance, most)
     return Solution(adjoint(data, split(weight)), steps)
 
 
+FACTORED: dict[str, Callable[[Parts, int, float], Solution]] = {"direct": direct, "kernel": kernel}
+"""Routes that factor a matrix: of sequences, their number and the ridge."""
+ITERATIVE: dict[str, Callable[[Parts, int, float, float, int], Solution]] = {
+    "plain": plain,
+    "preconditioned": preconditioned,
+    "dual": dual,
+}
+"""Routes by conjugate gradients: of sequences, their number, the ridge, the tolerance and the most iterations."""
+
+
+def solve(route: str, data: Parts, count: int, ridge: float, *, tolerance: float, most: int) -> Solution:
+    """The solution by a named route; those that factor a matrix need neither tolerance nor a limit of iterations."""
+    if route in FACTORED:
+        return FACTORED[route](data, count, ridge)
+    return ITERATIVE[route](data, count, ridge, tolerance, most)
+
+
 def check(data: Parts, count: int, ridge: float, readout: Readout) -> Check:
-    """How far a readout is from the minimum, and its error on the sequences."""
-    slope, start, squares = -ridge / _scale(data, count) * readout, readout * 0, 0.0
+    """Distance of a readout from the minimum, by its gradient, and its error on the sequences."""
+    gradient, start, squares = -ridge / _scale(data, count) * readout, readout * 0, 0.0
     for part in data:
-        missed = part.target - answer(part, readout)
-        slope = slope + adjoint([part], [missed])
+        residual = part.target - predictions(part, readout)
+        gradient = gradient + adjoint([part], [residual])
         start = start + adjoint([part], [part.target])
-        squares += _dot(missed, missed)
+        squares += _dot(residual, residual)
     norm = _norm(start)
-    return Check(_norm(slope) / norm if norm > 0 else _norm(slope), squares / count)
+    return Check(_norm(gradient) / norm if norm > 0 else _norm(gradient), squares / count)
 
 
-def answer(part: Summaries, readout: Readout) -> Float[Any, "row"]:
-    """The answer to every query."""
+def predictions(part: Summaries, readout: Readout) -> Float[Any, "row"]:
+    """The prediction for every query."""
     return _library([part]).vecdot(part.features @ readout.T, part.query)
 
 
@@ -175,8 +199,8 @@ def _scale(data: Parts, count: int) -> float:
 
 def _curvature(data: Parts, scale: float, ridge: float) -> Linear:
     def product(readout: Readout) -> Readout:
-        readout = readout.T.copy().T  # rows of the transpose side by side multiply sooner
-        total = _sum(adjoint([part], [answer(part, readout)]) for part in data)
+        readout = readout.T.copy().T  # contiguous columns multiply sooner
+        total = _sum(adjoint([part], [predictions(part, readout)]) for part in data)
         return scale * total + ridge * readout
 
     return product
@@ -188,7 +212,7 @@ class _Curvatures(NamedTuple):
     x: Float[Any, "D"]
     g: Float[Any, "D+1"]  # in rising order
     vectors: Float[Any, "D+1 D+1"]  # that g belong to
-    seen: Any  # whether g is more than rounding
+    reached: Any  # True where g is more than rounding
 
 
 def _mean_curvatures(data: Parts, count: int) -> _Curvatures:
@@ -206,16 +230,16 @@ def _division(means: _Curvatures, count: int, ridge: float) -> Linear:
     values = means.x[:, None] * means.g.clip(0.0)
     curvature = values + _effective_ridge(float(values.mean()), count / len(means.x) ** 2, ridge)
     curvature = curvature.clip(float(np.finfo(values.dtype).eps * curvature.max()))
-    share = means.seen / curvature
+    inverse = means.reached / curvature
 
     def divided(gradient: Readout) -> Readout:
-        return ((gradient @ means.vectors) * share) @ means.vectors.T
+        return ((gradient @ means.vectors) * inverse) @ means.vectors.T
 
     return divided
 
 
 def _effective_ridge(value: float, tau: float, ridge: float) -> float:
-    """ξ of features that all have the same curvature, near enough to divide by: τ (1 − λ/ξ) = v/(v + ξ)."""
+    """ξ of features of one curvature, an approximation good enough to divide by: τ (1 − λ/ξ) = v/(v + ξ)."""
     excess = tau * (value - ridge) - value
     root = math.sqrt(excess**2 + 4 * tau**2 * ridge * value)
     return 2 * tau * ridge * value / (excess + root) if excess > 0 else (root - excess) / (2 * tau)
@@ -229,12 +253,12 @@ def _conjugate_gradients(
     x, residual, direction = target * 0, target, precondition(target)
     size = _dot(target, direction)
     while _norm(residual) > goal and steps < most and size > 0:
-        turned = product(direction)
-        curved = _dot(direction, turned)
-        if not curved > 0:  # nothing left but rounding
+        image = product(direction)
+        curvature = _dot(direction, image)
+        if not curvature > 0:  # nothing left but rounding
             break
-        length = size / curved
-        x, residual = x + length * direction, residual - length * turned
+        length = size / curvature
+        x, residual = x + length * direction, residual - length * image
         improved = precondition(residual)
         size, before = _dot(residual, improved), size
         direction = improved + size / before * direction

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics import instance, require
+from iclab.numerics.annotations import Validated
 from iclab.problem import Pretraining
 from iclab.simulation.linear.summaries import (
     Summaries,
@@ -18,24 +19,29 @@ from iclab.simulation.linear.summaries import (
     summary_law,
 )
 
+__all__ = [
+    "LARGEST", "LARGE_PART", "PART", "PRECISIONS", "VARIANCE", "SequenceLaw", "Spectrum", "draw_parts", "drawn_pool",
+    "empty_parts", "on_device", "sequence_law",
+]  # fmt: skip
+
 Array = np.ndarray
 Spectrum = Sequence[float] | Float[Array, "D"]
 PRECISIONS = ("float64", "float32")
 PART = 512  # sequences of one product: with them in the cache it is quickest
 LARGE_PART = 2**17  # the same on other devices than a CPU
-VARIANCE = 1e-10, 1e10  # of labels: features hold their squares beside themselves
+VARIANCE = 1e-10, 1e10  # of labels: features hold both labels and their squares
 LARGEST = 10**6  # dimension whose readout takes 8 TB
 
 
 class SequenceLaw(NamedTuple):
-    """How sequences and their tasks come about."""
+    """The law of sequences and their tasks."""
 
     contexts: SummaryLaw
     task_scale: Float[Array, "D"]
 
     @property
     def rank(self) -> int:
-        """In how many directions inputs vary."""
+        """Number of directions in which inputs vary."""
         return int(np.count_nonzero(self.contexts.input_scale))
 
     @property
@@ -52,7 +58,9 @@ class SequenceLaw(NamedTuple):
         return (along + across + (1 + 2 / length) * labels**2) * float(inputs.sum()) / (self.rank * (self.rank + 1))
 
 
-def sequence_law(pretraining: Pretraining, inputs: Spectrum | None, tasks: Spectrum | None) -> SequenceLaw:
+def sequence_law(
+    pretraining: Validated[Pretraining], inputs: Validated[Spectrum | None], tasks: Validated[Spectrum | None]
+) -> SequenceLaw:
     """The law of the sequences with inputs N(0, diag(s)/D) and tasks of covariance diag(c).
 
     Raises ValueError for spectra that are not D numbers >= 0, labels of extreme variance and more than a million
@@ -67,26 +75,9 @@ def sequence_law(pretraining: Pretraining, inputs: Spectrum | None, tasks: Spect
     require(
         least <= law.variance <= most,
         f"labels must have a variance between {least:g} and {most:g}; got {law.variance:.3g}. Take other units: "
-        "beside their squares rounding would hide what tells of the task, or the reverse.",
+        "features hold labels and their squares, and rounding would hide the smaller of them.",
     )
     return law
-
-
-def room_of(pretraining: Pretraining, room: Pretraining | None) -> int:
-    """Sequences of the run, or of the larger run `room` that it is to share compiled functions with.
-
-    Raises ValueError for a room that does not hold it.
-    """
-    own, most = pretraining, pretraining if room is None else room
-    instance("room", most, Pretraining)
-    require(
-        most.dimension == own.dimension
-        and most.sequences >= own.sequences
-        and (most.tasks or 0) >= (own.tasks or 0)
-        and (most.tasks is None) == (own.tasks is None),
-        f"room must hold the sequences and tasks of a run of its dimension and kind of tasks; got {room!r}.",
-    )
-    return most.sequences
 
 
 def drawn_pool(rng: np.random.Generator, law: SequenceLaw, pretraining: Pretraining) -> Float[Array, "K D"]:
@@ -95,7 +86,7 @@ def drawn_pool(rng: np.random.Generator, law: SequenceLaw, pretraining: Pretrain
 
 
 def empty_parts(pretraining: Pretraining, precision: str) -> list[Summaries]:
-    """Memory for the sequences, part by part."""
+    """Arrays for the sequences, part by part, not filled."""
     whole = empty_summaries(pretraining.sequences, pretraining.dimension, precision)
     starts = range(0, pretraining.sequences, PART)
     return [Summaries(*(array[first : first + PART] for array in whole)) for first in starts]
@@ -109,7 +100,7 @@ def draw_parts(
     *,
     out: list[Summaries],
 ) -> None:
-    """Draws the sequences: with tasks of the pool in turn if balanced, else at random, or with fresh ones."""
+    """Draw the sequences: with tasks of the pool in turn if balanced, else at random, or with fresh ones."""
     for number, part in enumerate(out):
         rows = PART * number + np.arange(len(part.target))
         if pretraining.tasks is None:
@@ -119,9 +110,9 @@ def draw_parts(
         summarize(tasks, law.contexts, rng, out=part)
 
 
-def on_device(parts: list[Summaries], room: int) -> list[Summaries]:
-    """The sequences as large arrays of JAX, with rows of zeros that fill the room."""
-    several, missing = LARGE_PART // PART, room - sum(len(part.target) for part in parts)
+def on_device(parts: list[Summaries], rows: int) -> list[Summaries]:
+    """The sequences as large arrays of JAX, padded with zeros to so many rows."""
+    several, missing = LARGE_PART // PART, rows - sum(len(part.target) for part in parts)
     zeros = [Summaries(*(np.zeros((missing, *array.shape[1:]), array.dtype) for array in parts[0]))]
     groups = [parts[first : first + several] for first in range(0, len(parts), several)]
     joined = [map(np.concatenate, zip(*group, strict=True)) for group in groups]

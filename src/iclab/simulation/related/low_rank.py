@@ -1,43 +1,50 @@
 """Training of Γ as a product of two factors of limited rank, and tests of frozen Γ on drawn contexts.
 
-Several ranks train side by side in factors of the largest one: a pair of columns that starts at zero never moves.
+Several ranks train in one batch, in factors of the largest one: a pair of columns that starts at zero never moves.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+import optax
+from jaxtyping import Float, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from iclab.numerics import positive, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.problem import Regression
-from iclab.simulation.linear.contexts import Law, fresh, law
+from iclab.simulation.linear.contexts import RegressionLaw, fresh, regression_law
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.linear.statistics import Statistics
+from iclab.simulation.related.loop import descended
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["BLOCK", "Factors", "descend", "factors", "frozen_losses", "one_pass"]
 
 Array = np.ndarray
 Factors = tuple[Float[Array, "layer D rank"], Float[Array, "layer D rank"]]
-BLOCK = 4000  # contexts drawn side by side in a test
+DESCENT = optax.sgd(1.0)  # gradients here hold the learning rate: it multiplies that in Γ, before the products
+BLOCK = 4000  # contexts in one batch of a test
 
 
-def factors(dimension: int, ranks: tuple[int, ...], *, scale: float, key: "PRNGKeyArray") -> Factors:
+def factors(dimension: int, ranks: tuple[int, ...], *, scale: float, key: PRNGKeyArray) -> Factors:
     """Independent normal starts of several ranks, padded with zeros to the largest one."""
     with jax.enable_x64(True):
         drawn = np.array(jax.random.normal(key, (2, len(ranks), dimension, max(ranks)), float))
-    held = np.arange(max(ranks)) < np.array(ranks)[:, None, None]
-    left, right = scale * drawn * held
+    kept = np.arange(max(ranks)) < np.array(ranks)[:, None, None]
+    left, right = scale * drawn * kept
     return left, right
 
 
-def descend(statistics: Statistics, start: Factors, *, rate: float, steps: int) -> Float[Array, "layer D D"]:
+def descend(
+    statistics: Statistics, start: Factors, *, rate: Validated[float], steps: Validated[int]
+) -> Float[Array, "layer D D"]:
     """Γ after gradient descent of the factors on half the loss that the statistics of contexts define.
 
-    Raises ValueError for a rate that is not positive and fewer than one step, ArithmeticError if it diverges.
+    Raises ValueError for a learning rate that is not positive and fewer than one step, ArithmeticError if it
+    diverges.
     """
     positive("rate", rate)
     with jax.enable_x64(True):
@@ -46,19 +53,25 @@ def descend(statistics: Statistics, start: Factors, *, rate: float, steps: int) 
 
 
 def one_pass(
-    problem: Regression, start: Factors, *, rate: float, steps: int, batch: int, key: "PRNGKeyArray"
+    problem: Regression,
+    start: Factors,
+    *,
+    rate: Validated[float],
+    steps: Validated[int],
+    batch: Validated[int],
+    key: PRNGKeyArray,
 ) -> Float[Array, "layer D D"]:
-    """Γ after one-pass SGD of the factors on fresh contexts, the same for all layers; the rate falls as a cosine.
+    """Γ after one-pass SGD of the factors on fresh contexts, the same for all layers.
 
-    Raises ValueError for a rate that is not positive, and fewer than one step or context; ArithmeticError if it
-    diverges.
+    The learning rate falls as a cosine.
+
+    Raises ValueError for a learning rate that is not positive, and fewer than one step or context; ArithmeticError if
+    it diverges.
     """
     positive("rate", rate)
     with jax.enable_x64(True):
-        trained = _one_pass(
-            law(problem), start, key, float(rate), whole_number("steps", steps), whole_number("batch", batch),
-            max(problem.context_lengths),
-        )  # fmt: skip
+        sizes = whole_number("steps", steps), whole_number("batch", batch), max(problem.context_lengths)
+        trained = _one_pass(regression_law(problem), start, key, float(rate), *sizes)
         return not_diverged(np.asarray(trained), rate)
 
 
@@ -66,15 +79,15 @@ def frozen_losses(
     gamma: Float[Array, "layer D D"],
     problem: Regression,
     *,
-    noises: Float[Array, "noise"],
-    contexts: int,
-    tasks: tuple[Float[Array, "D"], Float[Array, "D"]] | None = None,
-    key: "PRNGKeyArray",
+    noises: Validated[ArrayLike],
+    contexts: Validated[int],
+    tasks: Validated[tuple[ArrayLike, ArrayLike] | None] = None,
+    key: PRNGKeyArray,
 ) -> Float[Array, "layer noise"]:
     """Loss of frozen layers over drawn contexts, the same ones at every noise; averaged over the query exactly.
 
     Contexts have the inputs, tasks and length of the problem; with `tasks` the first labels every context and the
-    second is asked for. The label that is asked for carries the noise.
+    second the query, whose label carries the noise.
 
     Raises ValueError for fewer contexts than a block holds.
     """
@@ -82,45 +95,48 @@ def frozen_losses(
     fixed = None if tasks is None else tuple(np.asarray(task, dtype=float) for task in tasks)
     with jax.enable_x64(True):
         found = _frozen_losses(
-            gamma, law(problem), fixed, np.asarray(noises), key, blocks, problem.context_lengths[0]
+            gamma, regression_law(problem), fixed, np.asarray(noises), key, blocks, problem.context_lengths[0]
         )
         return np.asarray(found)
 
 
 @partial(jax.jit, static_argnums=3)
-def _descend(statistics: tuple[Array, ...], start: Any, rate: jax.Array, steps: int) -> jax.Array:
+def _descend(statistics: tuple[jax.Array, ...], start: Any, rate: jax.Array, steps: int) -> jax.Array:
     cross, second, inputs = (jnp.asarray(part) for part in statistics)
 
-    def update(_: jax.Array, weights: Any) -> Any:
+    def gradient(weights: Any, _: jax.Array) -> Any:
         left, right = weights
-        slope = second @ (left @ right.swapaxes(1, 2)) @ inputs - cross
-        return left - rate * slope @ right, right - rate * slope.swapaxes(1, 2) @ left
+        return _in_factors(rate * (second @ (left @ right.swapaxes(1, 2)) @ inputs - cross), left, right)
 
-    left, right = jax.lax.fori_loop(0, steps, update, start)
+    left, right = descended(gradient, start, optimizer=DESCENT, steps=steps)
     return left @ right.swapaxes(1, 2)
 
 
 @partial(jax.jit, static_argnums=(4, 5, 6))
 def _one_pass(
-    law: Law, start: Any, key: jax.Array, rate: jax.Array, steps: int, batch: int, longest: int
+    law: RegressionLaw, start: Any, key: jax.Array, rate: jax.Array, steps: int, batch: int, longest: int
 ) -> jax.Array:
-    def update(step: jax.Array, weights: Any) -> Any:
+    def gradient(weights: Any, step: jax.Array) -> Any:
         left, right = weights
         tokens, target, _ = fresh(law, batch, longest, jax.random.fold_in(key, step))
         summary = jnp.einsum("pn,pnd->pd", tokens[:, :-1, -1], tokens[:, :-1, :-1]) / longest
         query = tokens[:, -1, :-1]
         residual = jnp.einsum("pi,lir,ljr,pj->lp", summary, left, right, query) - target
-        slope = jnp.einsum("lp,pi,pj->lij", residual, summary, query) / batch
         now = rate * 0.5 * (1 + jnp.cos(jnp.pi * step / steps))
-        return left - now * slope @ right, right - now * slope.swapaxes(1, 2) @ left
+        return _in_factors(now * (jnp.einsum("lp,pi,pj->lij", residual, summary, query) / batch), left, right)
 
-    left, right = jax.lax.fori_loop(0, steps, update, start)
+    left, right = descended(gradient, start, optimizer=DESCENT, steps=steps)
     return left @ right.swapaxes(1, 2)
+
+
+def _in_factors(gradient: jax.Array, left: jax.Array, right: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Gradients in the factors of Γ = left · rightᵀ from that in Γ."""
+    return gradient @ right, gradient.swapaxes(1, 2) @ left
 
 
 @partial(jax.jit, static_argnums=(5, 6))
 def _frozen_losses(
-    gamma: jax.Array, law: Law, fixed: Any, noises: jax.Array, key: jax.Array, blocks: int, length: int
+    gamma: jax.Array, law: RegressionLaw, fixed: Any, noises: jax.Array, key: jax.Array, blocks: int, length: int
 ) -> jax.Array:
     dimension = len(law.input_scale)
 
@@ -128,13 +144,13 @@ def _frozen_losses(
         normal = jax.random.normal(jax.random.fold_in(key, number), (BLOCK, length * (dimension + 1) + dimension))
         inputs, ripple, task = jnp.split(normal, np.cumsum([length * dimension, length]), axis=1)
         inputs = law.input_scale * inputs.reshape(BLOCK, length, dimension)
-        told, asked = (
+        task_of_context, task_of_query = (
             (law.task_scale * task,) * 2 if fixed is None else (jnp.broadcast_to(one, task.shape) for one in fixed)
         )
-        clean = jnp.einsum("pnd,pnc,pc->pd", inputs, inputs, told) / length
+        clean = jnp.einsum("pnd,pnc,pc->pd", inputs, inputs, task_of_context) / length
         noisy = jnp.einsum("pn,pnd->pd", ripple, inputs) / length
         summary = clean + jnp.sqrt(noises)[:, None, None] * noisy
-        missed = asked - jnp.einsum("spi,lij->lspj", summary, gamma)
-        return jnp.mean(jnp.sum((law.input_scale * missed) ** 2, axis=-1), axis=-1)
+        residual = task_of_query - jnp.einsum("spi,lij->lspj", summary, gamma)
+        return jnp.mean(jnp.sum((law.input_scale * residual) ** 2, axis=-1), axis=-1)
 
     return jnp.mean(jax.lax.map(block, jnp.arange(blocks)), axis=0) + noises

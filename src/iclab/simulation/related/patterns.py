@@ -5,21 +5,23 @@ relevant patterns, the first for label +1, the second for −1; examples that ca
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+import optax
+from jaxtyping import Float, Int, PRNGKeyArray
 
 from iclab.numerics import positive, share, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.loop import not_diverged
+from iclab.simulation.related.loop import descended
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["BLOCK", "SCALES", "SLIGHT", "Patterns", "Tested", "Weights", "pruned", "start", "tested", "train"]
 
 Array = np.ndarray
-BLOCK = 1000  # contexts that a test draws side by side
+BLOCK = 1000  # contexts in one batch of a test
 SLIGHT = 0.5  # largest size of an irrelevant pattern
 SCALES = {"key": 0.1, "query": 0.1, "value": 0.3, "hidden": 0.02}  # of the weights at the start
 
@@ -42,14 +44,14 @@ class Patterns(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """Means over test contexts: share of attention on the query's pattern, wrong signs, hinge loss."""
+    """Means over test contexts: attention weight on the query's pattern, fraction of wrong signs, hinge loss."""
 
     attention: float
     error: float
     hinge: float
 
 
-def start(dimension: int, neurons: int, *, key: "PRNGKeyArray") -> Weights:
+def start(dimension: int, neurons: int, *, key: PRNGKeyArray) -> Weights:
     """Weights before training: multiples of the identity, and small normal entries of the hidden layer."""
     size = dimension + 1
     with jax.enable_x64(True):
@@ -62,12 +64,12 @@ def train(
     weights: Weights,
     patterns: Patterns,
     *,
-    relevant: float,
-    length: int,
-    batch: int,
-    steps: int,
-    rate: float,
-    key: "PRNGKeyArray",
+    relevant: Validated[float],
+    length: Validated[int],
+    batch: Validated[int],
+    steps: Validated[int],
+    rate: Validated[float],
+    key: PRNGKeyArray,
 ) -> Weights:
     """Weights after one-pass SGD on the hinge loss; a fraction `relevant` of the examples matter.
 
@@ -83,7 +85,13 @@ def train(
 
 
 def tested(
-    weights: Weights, patterns: Patterns, *, relevant: float, length: int, contexts: int, key: "PRNGKeyArray"
+    weights: Weights,
+    patterns: Patterns,
+    *,
+    relevant: Validated[float],
+    length: Validated[int],
+    contexts: Validated[int],
+    key: PRNGKeyArray,
 ) -> Tested:
     """Attention, error and hinge loss over drawn contexts of random tasks of the patterns.
 
@@ -104,7 +112,7 @@ def pruned(weights: Weights, fraction: float, *, largest: bool) -> Weights:
     return weights._replace(hidden=hidden)
 
 
-def _require(relevant: float, length: int) -> None:
+def _require(relevant: Validated[float], length: Validated[int]) -> None:
     share("relevant", relevant)
     whole_number("length", length)
 
@@ -114,43 +122,42 @@ def _train(
     length: int, batch: int, steps: int, weights: Any, patterns: Any, relevant: jax.Array, rate: jax.Array, key: Any
 ) -> Any:
     def loss(weights: Weights, key: jax.Array) -> jax.Array:
-        return jnp.mean(_read(weights, patterns, relevant, length, batch, key)[2])
+        return jnp.mean(_scored(weights, patterns, relevant, length, batch, key)[2])
 
-    def update(step: jax.Array, weights: Weights) -> Weights:
-        slope = jax.grad(loss)(weights, jax.random.fold_in(key, step))
-        return jax.tree.map(lambda part, change: part - rate * change, weights, slope)
+    def gradient(weights: Weights, step: jax.Array) -> Weights:
+        return jax.grad(loss)(weights, jax.random.fold_in(key, step))
 
-    return jax.lax.fori_loop(0, steps, update, jax.tree.map(jnp.asarray, weights))
+    return descended(gradient, weights, optimizer=optax.sgd(rate), steps=steps)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _tested(length: int, blocks: int, weights: Any, patterns: Any, relevant: jax.Array, key: jax.Array) -> jax.Array:
     def block(number: jax.Array) -> jax.Array:
-        parts = _read(weights, patterns, relevant, length, BLOCK, jax.random.fold_in(key, number))
+        parts = _scored(weights, patterns, relevant, length, BLOCK, jax.random.fold_in(key, number))
         return jnp.stack([jnp.mean(part) for part in parts])
 
     return jnp.mean(jax.lax.map(block, jnp.arange(blocks)), axis=0)
 
 
-def _read(
-    weights: Weights, patterns: Patterns, relevant: jax.Array, length: int, batch: int, key: jax.Array
+def _scored(
+    weights: Weights, patterns: Patterns, relevant: jax.Array | float, length: int, batch: int, key: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Share of attention on the query's pattern, whether the sign is wrong, and hinge loss, for each context."""
+    """Attention weight on the query's pattern, 1 for a wrong sign else 0, and hinge loss, for each context."""
     tokens, same, label = _contexts(patterns, relevant, length, batch, key)
-    asked = tokens[:, -1] @ weights.query.T @ weights.key
-    share = jax.nn.softmax(jnp.einsum("bic,bc->bi", tokens[:, :-1], asked), axis=-1)
-    attended = jnp.einsum("bi,bic->bc", share, tokens[:, :-1]) @ weights.value.T
+    query = tokens[:, -1] @ weights.query.T @ weights.key
+    attention = jax.nn.softmax(jnp.einsum("bic,bc->bi", tokens[:, :-1], query), axis=-1)
+    attended = jnp.einsum("bi,bic->bc", attention, tokens[:, :-1]) @ weights.value.T
     neurons = len(weights.hidden)
     sign = jnp.where(jnp.arange(neurons) < neurons // 2, 1.0, -1.0) / neurons
     output = jax.nn.relu(attended @ weights.hidden.T) @ sign
     hinge = jnp.maximum(0.0, 1 - label * output)
-    return jnp.sum(share * same, axis=1), jnp.where(label * output > 0, 0.0, 1.0), hinge
+    return jnp.sum(attention * same, axis=1), jnp.where(label * output > 0, 0.0, 1.0), hinge
 
 
 def _contexts(
-    patterns: Patterns, relevant: jax.Array, length: int, batch: int, key: jax.Array
+    patterns: Patterns, relevant: jax.Array | float, length: int, batch: int, key: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Tokens, the query last and without its label; which examples have the query's pattern; the query's label."""
+    """Tokens, the query last and without its label; True for examples of the query's pattern; the query's label."""
     uniform = jax.random.uniform(key, (batch, 5 * (length + 1) + 1))
     kind, other, chance, which, size = jnp.split(uniform[:, 1:], 5, axis=1)
     task = jnp.asarray(patterns.tasks)[(uniform[:, 0] * len(patterns.tasks)).astype(int)]

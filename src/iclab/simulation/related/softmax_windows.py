@@ -1,27 +1,29 @@
 """Softmax attention with a free key-query matrix, trained on random functions of inputs on the unit sphere."""
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from iclab.numerics import positive, require, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.linear.one_pass import normals
+from iclab.simulation.related.loop import descended
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["CLASSES", "WindowShape", "WindowTraining", "drawn_concentration", "drawn_errors", "trained"]
 
 Array = np.ndarray
 CLASSES = ("affine", "kinked", "projected")
 
 
-class Shape(NamedTuple):
-    """What is drawn: a class of functions, sizes, and the directions that projected functions see (0: all)."""
+class WindowShape(NamedTuple):
+    """A class of functions, sizes, and the number of directions that projected functions depend on (0: all)."""
 
     functions: str
     dimension: int
@@ -30,8 +32,8 @@ class Shape(NamedTuple):
     seen: int = 0
 
 
-class Runs(NamedTuple):
-    """Steps of training, the matrix at the start, and the largest rate of Adam, which falls as a cosine."""
+class WindowTraining(NamedTuple):
+    """Steps of training, the matrix at the start, and the largest learning rate of Adam, which falls as a cosine."""
 
     steps: int
     initial: float
@@ -39,7 +41,7 @@ class Runs(NamedTuple):
 
 
 def trained(
-    shape: Shape, runs: Runs, *, noises: Float[Array, "noise"], key: "PRNGKeyArray"
+    shape: WindowShape, training: WindowTraining, *, noises: Validated[ArrayLike], key: PRNGKeyArray
 ) -> Float[Array, "noise D D"]:
     """Key-query matrices after training on fresh contexts, from a multiple of the identity, one for each noise.
 
@@ -47,21 +49,21 @@ def trained(
     "projected": aᵀx with a standard normal in the first `seen` directions. Labels of a context carry noise; that of
     the target, which no weights can lower, is left out: it would only blur the gradient.
 
-    Raises ValueError for other classes, and for sizes and rates that are not positive; ArithmeticError if training
-    diverges.
+    Raises ValueError for other classes, and for sizes and learning rates that are not positive; ArithmeticError if
+    training diverges.
     """
     _require(shape)
-    whole_number("steps", runs.steps)
-    positive("initial", runs.initial)
-    positive("rate", runs.rate)
+    whole_number("steps", training.steps)
+    positive("initial", training.initial)
+    positive("rate", training.rate)
     with jax.enable_x64(True):
-        found = _trained(shape, runs.steps, runs.initial, runs.rate, np.asarray(noises, dtype=float), key)
-        return not_diverged(np.asarray(found), runs.rate)
+        found = _trained(shape, training.steps, training.initial, training.rate, np.asarray(noises, dtype=float), key)
+        return not_diverged(np.asarray(found), training.rate)
 
 
 def drawn_errors(
-    shape: Shape, matrices: Float[Array, "noise D D"], *, noises: Float[Array, "noise"], blocks: int,
-    key: "PRNGKeyArray",
+    shape: WindowShape, matrices: Float[Array, "noise D D"], *, noises: Validated[ArrayLike], blocks: Validated[int],
+    key: PRNGKeyArray,
 ) -> Float[Array, "noise"]:  # fmt: skip
     """Mean square error against targets without noise, over blocks of fresh contexts, one matrix for each noise."""
     _require(shape)
@@ -69,22 +71,22 @@ def drawn_errors(
         return np.asarray(_errors(shape, whole_number("blocks", blocks), matrices, np.asarray(noises, float), key))
 
 
-def drawn_share(
+def drawn_concentration(
     matrix: Float[Array, "D D"], query: Float[Array, "D"], lengths: tuple[int, ...], *, examples: int,
-    key: "PRNGKeyArray",
+    key: PRNGKeyArray,
 ) -> Float[Array, "length"]:  # fmt: skip
-    """n Σ a² in contexts of inputs N(0, I) of several lengths n, averaged over `examples` in all at each length."""
+    """n Σ a² of the attention weights a in contexts of n inputs N(0, I), over `examples` in all for each length n."""
     with jax.enable_x64(True):
         folded = [jax.random.fold_in(key, length) for length in lengths]
         return np.array(
             [
-                _share(length, max(1, examples // length), np.asarray(matrix) @ np.asarray(query), one)
+                _concentration(length, max(1, examples // length), np.asarray(matrix) @ np.asarray(query), one)
                 for length, one in zip(lengths, folded, strict=True)
             ]
         )
 
 
-def _require(shape: Shape) -> None:
+def _require(shape: WindowShape) -> None:
     require(shape.functions in CLASSES, f"functions must be one of {', '.join(CLASSES)}; got {shape.functions!r}.")
     whole_number("dimension", shape.dimension, least=2)
     whole_number("length", shape.length)
@@ -94,56 +96,56 @@ def _require(shape: Shape) -> None:
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _trained(
-    shape: Shape, steps: int, initial: jax.Array, rate: jax.Array, noises: jax.Array, key: jax.Array
+    shape: WindowShape, steps: int, initial: jax.Array, rate: jax.Array, noises: jax.Array, key: jax.Array
 ) -> jax.Array:
     optimizer = optax.adam(lambda count: rate * 0.5 * (1 + jnp.cos(jnp.pi * count / steps)))
-    slope = jax.grad(lambda matrices, key: jnp.sum(_squares(shape, matrices, noises, key)))
     start = initial * jnp.broadcast_to(jnp.eye(shape.dimension), (len(noises), shape.dimension, shape.dimension))
 
-    def update(step: jax.Array, state: tuple) -> tuple:
-        matrices, memory = state
-        change, memory = optimizer.update(slope(matrices, jax.random.fold_in(key, step)), memory)
-        return optax.apply_updates(matrices, change), memory
+    def loss(matrices: jax.Array, key: jax.Array) -> jax.Array:
+        return jnp.sum(_squares(shape, matrices, noises, key))
 
-    return jax.lax.fori_loop(0, steps, update, (start, optimizer.init(start)))[0]
+    def gradient(matrices: jax.Array, step: jax.Array) -> jax.Array:
+        return jax.grad(loss)(matrices, jax.random.fold_in(key, step))
+
+    return descended(gradient, start, optimizer=optimizer, steps=steps)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _errors(shape: Shape, blocks: int, matrices: jax.Array, noises: jax.Array, key: jax.Array) -> jax.Array:
+def _errors(shape: WindowShape, blocks: int, matrices: jax.Array, noises: jax.Array, key: jax.Array) -> jax.Array:
     def block(number: jax.Array) -> jax.Array:
         return _squares(shape, matrices, noises, jax.random.fold_in(key, number))
 
     return jnp.mean(jax.lax.map(block, jnp.arange(blocks)), axis=0)
 
 
-def _squares(shape: Shape, matrices: jax.Array, noises: jax.Array, key: jax.Array) -> jax.Array:
+def _squares(shape: WindowShape, matrices: jax.Array, noises: jax.Array, key: jax.Array) -> jax.Array:
     """Mean square error of each matrix on one batch of contexts, the same for all but for the size of the noise.
 
     Targets are without noise.
     """
     batch, tokens, size = shape.batch, shape.length + 1, shape.dimension
-    points, direction, slopes, ripple = normals(
+    points, direction, parts, ripple = normals(
         key, (batch, tokens, size), (batch, size), (2, batch, 1), (batch, shape.length)
     )
     points = points / jnp.linalg.norm(points, axis=-1, keepdims=True)
-    clean = _functions(shape, points, direction, slopes)
+    clean = _functions(shape, points, direction, parts)
     labels = clean[:, :-1] + jnp.sqrt(noises)[:, None, None] * ripple
     scores = jnp.einsum("pnc,mcd,pd->mpn", points[:, :-1], matrices, points[:, -1])
-    answer = jnp.sum(jax.nn.softmax(scores, axis=-1) * labels, axis=-1)
-    return jnp.mean((answer - clean[:, -1]) ** 2, axis=-1)
+    prediction = jnp.sum(jax.nn.softmax(scores, axis=-1) * labels, axis=-1)
+    return jnp.mean((prediction - clean[:, -1]) ** 2, axis=-1)
 
 
-def _functions(shape: Shape, points: jax.Array, direction: jax.Array, slopes: jax.Array) -> jax.Array:
+def _functions(shape: WindowShape, points: jax.Array, direction: jax.Array, parts: jax.Array) -> jax.Array:
     if shape.functions == "projected":
         return jnp.einsum("pnc,pc->pn", points[..., : shape.seen], direction[:, : shape.seen])
     along = jnp.einsum("pnc,pc->pn", points, direction / jnp.linalg.norm(direction, axis=-1, keepdims=True))
-    first, second = slopes
+    first, second = parts
     if shape.functions == "affine":
         return along + second
     return first * jnp.maximum(along, 0) + second * jnp.maximum(-along, 0)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _share(length: int, contexts: int, pull: jax.Array, key: jax.Array) -> jax.Array:
-    scores = jax.random.normal(key, (contexts, length)) * jnp.linalg.norm(pull)  # xᵀMx_q is normal
+def _concentration(length: int, contexts: int, direction: jax.Array, key: jax.Array) -> jax.Array:
+    scores = jax.random.normal(key, (contexts, length)) * jnp.linalg.norm(direction)  # xᵀMx_q is normal
     return length * jnp.mean(jnp.sum(jax.nn.softmax(scores, axis=-1) ** 2, axis=-1))

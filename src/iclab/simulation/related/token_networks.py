@@ -1,34 +1,35 @@
 """Networks of one or two layers on contexts whose inputs and labels are separate tokens, trained with Adam.
 
 Tokens x_1, y_1, …, x_D, y_D, x_q are embedded, with positions or not. Layer one is softmax attention with a residual;
-layer two, where there is one, is linear attention over tokens up to its own, divided by their number, and answers.
-Single precision: a second of training is worth more here than the last digits of a loss.
+layer two, where there is one, is linear attention over tokens up to its own, divided by their number, and gives the
+output. Single precision: a second of training matters more here than the last digits of a loss.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jaxtyping import PRNGKeyArray
 
 from iclab.numerics import positive, require, whole_number
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.loop import not_diverged
+from iclab.simulation.related.loop import descended
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["TokenLosses", "TokenNetwork", "TokenSizes", "trained_losses"]
 
-WARM_UP, LARGEST = 100, 1.0  # steps of rising rate; norm to which gradients are clipped
+WARM_UP, LARGEST = 100, 1.0  # steps of rising learning rate; norm to which gradients are clipped
 POSITION = 1.0  # size of the entries of positions at the start
-PAIRED, ALONE = 0.7, 0.3  # parts of a position that its pair shares and that are its own
+PAIRED, ALONE = 0.7, 0.3  # weights of the part of a position that is common to its pair, and of its own
 
 
-class Network(NamedTuple):
-    """Layers, 1 or 2; whether tokens see earlier ones only; whether they know their position; on what it trains.
+class TokenNetwork(NamedTuple):
+    """Layers, 1 or 2; a causal mask or none; embedded positions or none; the tokens that its loss is taken at.
 
-    Trained on the query, on the query and all inputs whose labels come later, or, "labelled", on the inputs of the
-    context alone.
+    It is trained on the "query", on "all" inputs, or, "labeled", on the inputs of the context alone.
     """
 
     layers: int
@@ -37,8 +38,8 @@ class Network(NamedTuple):
     trained_on: str = "all"
 
 
-class Sizes(NamedTuple):
-    """Dimension of inputs, pairs of a context, width of the network, contexts of a step."""
+class TokenSizes(NamedTuple):
+    """Dimension of inputs, pairs of a context, width of the network, contexts of a batch."""
 
     dimension: int
     pairs: int
@@ -46,27 +47,33 @@ class Sizes(NamedTuple):
     batch: int
 
 
-class Losses(NamedTuple):
-    """Mean square errors after training: of the query's label, and of what training lowers."""
+class TokenLosses(NamedTuple):
+    """Mean squared errors after training: at the query, and over all tokens that training took the loss at."""
 
     query: float
     training: float
 
 
 def trained_losses(
-    network: Network, sizes: Sizes, *, steps: int, rate: float, tested: int, key: "PRNGKeyArray"
-) -> Losses:
+    network: TokenNetwork,
+    sizes: TokenSizes,
+    *,
+    steps: Validated[int],
+    rate: Validated[float],
+    tested: Validated[int],
+    key: PRNGKeyArray,
+) -> TokenLosses:
     """Losses on fresh contexts, `tested` batches of them, after training on others.
 
-    Inputs N(0, I), tasks N(0, I/d), no label noise. The rate of Adam warms up and falls as a cosine.
+    Inputs N(0, I), tasks N(0, I/d), no label noise. The learning rate of Adam warms up and falls as a cosine.
 
-    Raises ValueError for impossible networks and sizes, and for steps that do not outlast the warming up;
+    Raises ValueError for impossible networks and sizes, and for steps that do not outlast the warm-up;
     ArithmeticError if training diverges.
     """
     require(network.layers in (1, 2), f"layers must be 1 or 2; got {network.layers!r}.")
     require(
-        network.trained_on in ("query", "all", "labelled"),
-        f"trained_on must be query, all or labelled; got {network.trained_on!r}.",
+        network.trained_on in ("query", "all", "labeled"),
+        f"trained_on must be query, all or labeled; got {network.trained_on!r}.",
     )
     for name, value in sizes._asdict().items():
         whole_number(name, value)
@@ -75,12 +82,12 @@ def trained_losses(
         found = _losses(
             network, sizes, steps, whole_number("tested", tested), jnp.float32(positive("rate", rate)), key
         )
-        return Losses(*map(float, not_diverged(np.array(found), rate)))
+        return TokenLosses(*map(float, not_diverged(np.array(found), rate)))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def _losses(
-    network: Network, sizes: Sizes, steps: int, tested: int, rate: jax.Array, key: jax.Array
+    network: TokenNetwork, sizes: TokenSizes, steps: int, tested: int, rate: jax.Array, key: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     for_start, for_training, for_test = jax.random.split(key, 3)
     schedule = optax.warmup_cosine_decay_schedule(0.0, 1.0, WARM_UP, steps)
@@ -90,12 +97,10 @@ def _losses(
     def loss(weights: Any, key: jax.Array) -> jax.Array:
         return jnp.mean(_trained_part(network, _squares(network, sizes, weights, key)))
 
-    def update(step: jax.Array, state: tuple) -> tuple:
-        weights, memory = state
-        change, memory = optimizer.update(jax.grad(loss)(weights, jax.random.fold_in(for_training, step)), memory)
-        return optax.apply_updates(weights, change), memory
+    def gradient(weights: Any, step: jax.Array) -> Any:
+        return jax.grad(loss)(weights, jax.random.fold_in(for_training, step))
 
-    weights, _ = jax.lax.fori_loop(0, steps, update, (weights, optimizer.init(weights)))
+    weights = descended(gradient, weights, optimizer=optimizer, steps=steps)
 
     def test(number: jax.Array) -> tuple[jax.Array, jax.Array]:
         squares = _squares(network, sizes, weights, jax.random.fold_in(for_test, number))
@@ -105,12 +110,12 @@ def _losses(
     return jnp.mean(query), jnp.mean(training)
 
 
-def _trained_part(network: Network, squares: jax.Array) -> jax.Array:
-    part = {"query": slice(-1, None), "all": slice(None), "labelled": slice(None, -1)}[network.trained_on]
+def _trained_part(network: TokenNetwork, squares: jax.Array) -> jax.Array:
+    part = {"query": slice(-1, None), "all": slice(None), "labeled": slice(None, -1)}[network.trained_on]
     return squares[:, part]
 
 
-def _start(network: Network, sizes: Sizes, key: jax.Array) -> dict[str, jax.Array]:
+def _start(network: TokenNetwork, sizes: TokenSizes, key: jax.Array) -> dict[str, jax.Array]:
     tokens, width = 2 * sizes.pairs + 1, sizes.width
     normal = iter(
         jax.random.normal(one, shape, jnp.float32)
@@ -138,7 +143,7 @@ def _start(network: Network, sizes: Sizes, key: jax.Array) -> dict[str, jax.Arra
     }
 
 
-def _squares(network: Network, sizes: Sizes, weights: dict[str, jax.Array], key: jax.Array) -> jax.Array:
+def _squares(network: TokenNetwork, sizes: TokenSizes, weights: dict[str, jax.Array], key: jax.Array) -> jax.Array:
     """Squared errors (context, input), the query last."""
     tokens, target = _contexts(sizes, key)
     state = tokens @ weights["embedding"]
@@ -148,18 +153,18 @@ def _squares(network: Network, sizes: Sizes, weights: dict[str, jax.Array], key:
     scores = jnp.einsum("bic,bjc->bij", state @ weights["key_query"], state)
     scores = jnp.where(causal > 0, scores, -jnp.inf) if network.masked else scores
     state = state + jax.nn.softmax(scores, axis=-1) @ (state @ weights["value"])
-    asked = state[:, ::2]
+    inputs = state[:, ::2]
     if network.layers == 1:
-        return (target - asked @ weights["readout"]) ** 2
-    seen = causal[::2] / causal[::2].sum(1, keepdims=True)
+        return (target - inputs @ weights["readout"]) ** 2
+    attention = causal[::2] / causal[::2].sum(1, keepdims=True)
     if not network.masked:
-        seen = jnp.full_like(seen, 1 / seen.shape[1])
-    scores = jnp.einsum("bic,bjc->bij", asked @ weights["second"], state) * seen
-    answer = jnp.einsum("bij,bj->bi", scores, state @ weights["readout"])
-    return (target - answer) ** 2
+        attention = jnp.full_like(attention, 1 / attention.shape[1])
+    scores = jnp.einsum("bic,bjc->bij", inputs @ weights["second"], state) * attention
+    output = jnp.einsum("bij,bj->bi", scores, state @ weights["readout"])
+    return (target - output) ** 2
 
 
-def _contexts(sizes: Sizes, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _contexts(sizes: TokenSizes, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Tokens (context, 2 D + 1, d + 1), the label of the query left out, and the labels of all inputs."""
     batch, pairs, dimension = sizes.batch, sizes.pairs, sizes.dimension
     normal = jax.random.normal(key, (batch, (pairs + 2) * dimension), jnp.float32)

@@ -1,19 +1,21 @@
-"""What networks train on: tokens, what is to be answered at each of them, and which answers count."""
+"""Batches that networks train on: tokens, the target at each of them, and the weight of its loss."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray
+
+__all__ = ["Batch", "Data"]
 
 
 class Batch(NamedTuple):
-    """Sequences side by side. Their loss is the mean over positions, by `weight`, of a loss against `target`."""
+    """Sequences and their targets. The loss of a batch is the mean over positions, weighted by `weight`."""
 
     tokens: Any  # whole numbers (sequence, position), or numbers (sequence, position, feature)
     target: Any  # (sequence, position)
-    weight: Any  # (sequence, position), 0 where an answer does not count
+    weight: Any  # (sequence, position), 0 where the output does not count
 
 
+@runtime_checkable
 class Data(Protocol):
     """A law of batches, as plain numbers, so that it is part of what is compiled.
 
@@ -22,22 +24,12 @@ class Data(Protocol):
     """
 
     loss: ClassVar[str]
-    """How an answer is judged: "cross-entropy" or "square"."""
+    """The loss of an output: "cross-entropy" or "square"."""
 
-    @property
-    def length(self) -> int:
-        """Tokens of a sequence."""
+    def fixed(self, key: PRNGKeyArray) -> Any:
+        """The part of the data that is drawn once."""
         ...
 
-    @property
-    def outputs(self) -> int:
-        """Numbers that a network answers at a position."""
-        ...
-
-    def fixed(self, key: "PRNGKeyArray") -> Any:
-        """What is drawn once."""
-        ...
-
-    def batch(self, fixed: Any, key: "PRNGKeyArray") -> Batch:
+    def batch(self, fixed: Any, key: PRNGKeyArray) -> Batch:
         """A batch to train on."""
         ...

@@ -1,4 +1,4 @@
-"""Functions that contexts of regression follow, each told by a vector, its task.
+"""Functions that contexts of regression follow, each determined by a vector, its task.
 
 For inputs N(0, I/D) the labels have mean 0 and variance 1 over tasks and inputs in every class.
 """
@@ -11,6 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Float
 
 from iclab.numerics import require, whole_number
+from iclab.numerics.annotations import checks_its_fields
+
+__all__ = ["EXACT", "Linear", "SparseLinear", "TwoLayer"]
 
 EXACT = "highest"  # precision of products, which some devices would otherwise round to 10 bits
 
@@ -32,11 +35,12 @@ class Linear:
         return jnp.einsum("pnd,pd->pn", inputs, tasks, precision=EXACT)
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class SparseLinear(Linear):
-    """wᵀx with tasks of few non-zero entries, at random places and N(0, D/s).
+    """wᵀx with tasks of few non-zero entries, at random positions and N(0, D/s).
 
-    Raises ValueError for fewer than one, and when asked for tasks with more than there are entries.
+    Raises ValueError for fewer than one, and for tasks of fewer entries.
     """
 
     nonzero: int = 3  # s, entries of a task that are not 0
@@ -45,7 +49,7 @@ class SparseLinear(Linear):
         object.__setattr__(self, "nonzero", whole_number("nonzero", self.nonzero))
 
     def normals(self, dimension: int) -> int:
-        """Normal numbers that a task is made of: its entries if all were there, and others whose ranks are places."""
+        """Normal numbers that a task is made of: entries, and as many whose ranks choose those that are kept."""
         require(self.nonzero <= dimension, f"nonzero must be at most the dimension, {dimension}; got {self.nonzero}.")
         return 2 * dimension
 
@@ -56,6 +60,7 @@ class SparseLinear(Linear):
         return jnp.where(kept, math.sqrt(entries.shape[1] / self.nonzero) * entries, 0.0)
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class TwoLayer:
     """√(2/r) Σ v max(0, uᵀx) over r hidden neurons, all weights u and v of a task being N(0, 1).
@@ -82,5 +87,5 @@ class TwoLayer:
         """The function of each task at its own inputs."""
         weights = tasks.reshape(len(tasks), self.hidden, -1)
         neurons = jnp.einsum("pnd,prd->pnr", inputs, weights[..., :-1], precision=EXACT)
-        answer = jnp.einsum("pnr,pr->pn", jax.nn.relu(neurons), weights[..., -1], precision=EXACT)
-        return math.sqrt(2 / self.hidden) * answer
+        output = jnp.einsum("pnr,pr->pn", jax.nn.relu(neurons), weights[..., -1], precision=EXACT)
+        return math.sqrt(2 / self.hidden) * output

@@ -2,28 +2,29 @@
 
 Inputs are N(0, I/D) and labels have variance 1 before noise. Contexts come as sequences of tokens in three forms:
 "pair" has the tokens (x, y, 0) and for the query (x, 0, 1); "paper" leaves out that mark; "interleaved" has inputs
-(x, 0) and labels (0, y) in turn, and asks for a label at every input.
+(x, 0) and labels (0, y) in turn, and a label is predicted at every input.
 """
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
 from iclab.numerics import checked_number, instance, one_of, require, whole_number
+from iclab.numerics.annotations import checks_its_fields
 from iclab.simulation.memory import require_memory
 from iclab.simulation.sequences.batches import Batch
 from iclab.simulation.sequences.functions import Linear, SparseLinear, TwoLayer
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["FORMS", "FixedRegression", "RegressionContexts"]
 
 FORMS = ("pair", "paper", "interleaved")
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class RegressionContexts:
     """Fresh contexts in every batch, each with a task of a pool that is drawn once, or with a fresh one.
@@ -35,7 +36,7 @@ class RegressionContexts:
     outputs: ClassVar[int] = 1
 
     dimension: int = 4  # D, entries of an input
-    context_length: int = 8  # N, labelled examples before the last query
+    context_length: int = 8  # N, labeled examples before the last query
     noise: float = 0.0  # ρ, variance of the label noise
     tasks: int | None = None  # K, tasks of the pool; None: a fresh one for every context
     batch_size: int = 128  # contexts of a batch
@@ -68,21 +69,21 @@ class RegressionContexts:
         return self.dimension + (2 if self.form == "pair" else 1)
 
     @property
-    def asked(self) -> slice:
-        """Positions at which a label is asked for."""
+    def query_positions(self) -> slice:
+        """Positions at which a label is predicted."""
         return slice(None, None, 2) if self.form == "interleaved" else slice(-1, None)
 
     @property
     def examples_before(self) -> tuple[int, ...]:
-        """Labelled examples before each position at which a label is asked for."""
+        """Labeled examples before each position at which a label is predicted."""
         least = 0 if self.form == "interleaved" else self.context_length
         return tuple(range(least, self.context_length + 1))
 
-    def fixed(self, key: "PRNGKeyArray") -> Float[jax.Array, "K entry"]:
+    def fixed(self, key: PRNGKeyArray) -> Float[jax.Array, "K entry"]:
         """The tasks of the pool; none for fresh ones."""
         return self.pool(key, self.tasks or 0)
 
-    def batch(self, fixed: Float[jax.Array, "K entry"], key: "PRNGKeyArray") -> Batch:
+    def batch(self, fixed: Float[jax.Array, "K entry"], key: PRNGKeyArray) -> Batch:
         """New contexts of tasks of the pool, or of fresh tasks where there is none."""
         return (
             self.test(fixed, key, self.batch_size)
@@ -90,43 +91,43 @@ class RegressionContexts:
             else self.test_of_pool(fixed, key, self.batch_size)
         )
 
-    def test(self, fixed: Float[jax.Array, "K entry"], key: "PRNGKeyArray", count: int) -> Batch:
+    def test(self, fixed: Any, key: PRNGKeyArray, count: int) -> Batch:
         """New contexts of new tasks: on these the error is that of ICL."""
         del fixed
-        told = self.functions.normals(self.dimension)
-        normal = self._normal(key, count, told)
-        return self._contexts(self.functions.tasks(normal[:, :told]), normal[:, told:])
+        of_task = self.functions.normals(self.dimension)
+        normal = self._normal(key, count, of_task)
+        return self._contexts(self.functions.tasks(normal[:, :of_task]), normal[:, of_task:])
 
-    def test_of_pool(self, fixed: Float[jax.Array, "K entry"], key: "PRNGKeyArray", count: int) -> Batch:
+    def test_of_pool(self, fixed: Float[jax.Array, "K entry"], key: PRNGKeyArray, count: int) -> Batch:
         """New contexts of tasks of the pool, each as likely: on these the error is that of IDG."""
         normal = self._normal(key, count, 1)
         even = jax.scipy.special.ndtr(normal[:, 0])  # uniform in 0 .. 1
         choice = jnp.minimum((len(fixed) * even).astype(jnp.int32), len(fixed) - 1)  # rounding reaches 1
         return self._contexts(fixed[choice], normal[:, 1:])
 
-    def contexts_of(self, tasks: Float[jax.Array, "P entry"], key: "PRNGKeyArray") -> Batch:
+    def contexts_of(self, tasks: Float[jax.Array, "P entry"], key: PRNGKeyArray) -> Batch:
         """A new context of each task."""
         return self._contexts(tasks, self._normal(key, len(tasks), 0))
 
-    def pool(self, key: "PRNGKeyArray", count: int) -> Float[jax.Array, "task entry"]:
+    def pool(self, key: PRNGKeyArray, count: int) -> Float[jax.Array, "task entry"]:
         """New tasks."""
-        told = self.functions.normals(self.dimension)
-        require_memory("tasks", count * told)
-        return self.functions.tasks(jax.random.normal(key, (count, told), jnp.float32))
+        of_task = self.functions.normals(self.dimension)
+        require_memory("tasks", count * of_task)
+        return self.functions.tasks(jax.random.normal(key, (count, of_task), jnp.float32))
 
-    def examples(self, batch: Batch) -> tuple[Float[Any, "P N+1 D"], Float[Any, "P N+1"]]:
+    def examples(self, batch: Batch) -> tuple[Float[Any, "P example D"], Float[Any, "P example"]]:
         """Inputs and labels of contexts, those of the query last."""
         apart = slice(None, None, 2) if self.form == "interleaved" else slice(None)
         return batch.tokens[:, apart, : self.dimension], batch.target[:, apart]
 
-    def _normal(self, key: "PRNGKeyArray", count: int, told: int) -> Float[jax.Array, "P normals"]:
-        """A row of normal numbers for each context: `told` for its task, then its inputs, then its noise.
+    def _normal(self, key: PRNGKeyArray, count: int, of_task: int) -> Float[jax.Array, "P normals"]:
+        """A row of normal numbers for each context: `of_task` for its task, then its inputs, then its noise.
 
         All in one draw, since every draw costs half a second of compilation, however small.
         """
         examples = (self.context_length + 1) * (self.dimension + 1)
-        require_memory("contexts, context_length and dimension", count * (told + examples))
-        return jax.random.normal(key, (count, told + examples), jnp.float32)
+        require_memory("contexts, context_length and dimension", count * (of_task + examples))
+        return jax.random.normal(key, (count, of_task + examples), jnp.float32)
 
     def _contexts(self, tasks: Float[jax.Array, "P entry"], normal: Float[jax.Array, "P normals"]) -> Batch:
         count, n, d = len(tasks), self.context_length + 1, self.dimension
@@ -135,10 +136,10 @@ class RegressionContexts:
             inputs, self.functions.values(tasks, inputs) + math.sqrt(self.noise) * normal[:, n * d :]
         )
 
-    def _in_form(self, inputs: Float[jax.Array, "P N+1 D"], labels: Float[jax.Array, "P N+1"]) -> Batch:
+    def _in_form(self, inputs: Float[jax.Array, "P example D"], labels: Float[jax.Array, "P example"]) -> Batch:
         count, d = len(labels), self.dimension
         tokens = jnp.zeros((count, self.length, self.features), jnp.float32)
-        weight = jnp.zeros((count, self.length), jnp.float32).at[:, self.asked].set(1.0)
+        weight = jnp.zeros((count, self.length), jnp.float32).at[:, self.query_positions].set(1.0)
         if self.form == "interleaved":
             tokens = tokens.at[:, ::2, :d].set(inputs).at[:, 1::2, d].set(labels[:, :-1])
             return Batch(tokens, jnp.zeros_like(weight).at[:, ::2].set(labels), weight)
@@ -146,12 +147,12 @@ class RegressionContexts:
         return Batch(tokens.at[:, -1, d + 1 :].set(1.0), labels, weight)
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class FixedRegression:
     """A set of sequences drawn once: every batch is all of them, or several at random, none of them twice.
 
-    Each sequence has a task of the pool, at random, or one of its own. As many as are in a batch: `batch_size` of the
-    contexts.
+    Each sequence has a task of the pool, at random, or one of its own. A batch holds `batch_size` of the contexts.
 
     Raises ValueError for fewer sequences than a batch holds.
     """
@@ -181,7 +182,7 @@ class FixedRegression:
         """Numbers of a token."""
         return self.contexts.features
 
-    def fixed(self, key: "PRNGKeyArray") -> tuple[Float[jax.Array, "K entry"], Batch]:
+    def fixed(self, key: PRNGKeyArray) -> tuple[Float[jax.Array, "K entry"], Batch]:
         """The tasks of the pool, or those of all sequences, and the sequences."""
         for_pool, for_contexts = jax.random.split(key)
         law, count = self.contexts, self.sequences
@@ -190,7 +191,7 @@ class FixedRegression:
             return pool, law.contexts_of(pool, for_contexts)
         return pool, law.test_of_pool(pool, for_contexts, count)
 
-    def batch(self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: "PRNGKeyArray") -> Batch:
+    def batch(self, fixed: tuple[Any, Batch], key: PRNGKeyArray) -> Batch:
         """Several of the sequences, or all in their order."""
         _, every = fixed
         if self.contexts.batch_size == self.sequences:
@@ -198,12 +199,10 @@ class FixedRegression:
         rows = jax.random.permutation(key, jnp.arange(self.sequences, dtype=jnp.int32))[: self.contexts.batch_size]
         return Batch(*(part[rows] for part in every))
 
-    def test(self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: "PRNGKeyArray", count: int) -> Batch:
+    def test(self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: PRNGKeyArray, count: int) -> Batch:
         """New contexts of new tasks: on these the error is that of ICL."""
         return self.contexts.test(fixed[0], key, count)
 
-    def test_of_pool(
-        self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: "PRNGKeyArray", count: int
-    ) -> Batch:
+    def test_of_pool(self, fixed: tuple[Float[jax.Array, "K entry"], Batch], key: PRNGKeyArray, count: int) -> Batch:
         """New contexts of the tasks that were trained on: on these the error is that of IDG."""
         return self.contexts.test_of_pool(fixed[0], key, count)

@@ -1,28 +1,29 @@
 """Sequences of tokens out of a vocabulary: periodic ones, and sums modulo a number."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, PRNGKeyArray
 
 from iclab.numerics import one_of, positive, require, whole_number
+from iclab.numerics.annotations import checks_its_fields
 from iclab.simulation.memory import require_memory
 from iclab.simulation.sequences.batches import Batch
 
-if TYPE_CHECKING:
-    from jaxtyping import PRNGKeyArray
+__all__ = ["ModularAddition", "PeriodicSequences"]
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class PeriodicSequences:
-    """Random tokens that repeat with a period, drawn anew for each sequence: the next token is asked for everywhere.
+    """Random tokens that repeat with a period, drawn anew for each sequence; the next token is predicted everywhere.
 
     From the second period on it follows from the context alone. A range of periods leaves no fixed distance at which
     to look.
 
-    Raises ValueError for sizes below 1 and for periods that leave nothing to be foretold.
+    Raises ValueError for sizes below 1 and for periods that leave nothing to predict.
     """
 
     loss: ClassVar[str] = "cross-entropy"
@@ -52,45 +53,46 @@ class PeriodicSequences:
 
     @property
     def outputs(self) -> int:
-        """A number for each token."""
+        """A logit for each token."""
         return self.vocabulary
 
-    def fixed(self, key: "PRNGKeyArray") -> tuple[()]:
+    def fixed(self, key: PRNGKeyArray) -> tuple[()]:
         """Nothing: every batch is fresh."""
         del key
         return ()
 
-    def batch(self, fixed: tuple[()], key: "PRNGKeyArray") -> Batch:
+    def batch(self, fixed: tuple[()], key: PRNGKeyArray) -> Batch:
         """New sequences; every token that has a next one counts."""
         del fixed
         sequences, _ = self._drawn(self.batch_size, key)
         weight = jnp.ones((self.batch_size, self.length), jnp.float32).at[:, -1].set(0.0)
         return Batch(sequences[:, :-1], sequences[:, 1:], weight)
 
-    def test(self, fixed: tuple[()], key: "PRNGKeyArray", count: int) -> Batch:
+    def test(self, fixed: tuple[()], key: PRNGKeyArray, count: int) -> Batch:
         """New sequences; a token counts that has occurred one period earlier and has a next one."""
         del fixed
         sequences, period = self._drawn(count, key)
-        place = jnp.arange(self.length)
-        counts = (place >= period) & (place + 1 < self.length)
+        position = jnp.arange(self.length)
+        counts = (position >= period) & (position + 1 < self.length)
         return Batch(sequences[:, :-1], sequences[:, 1:], counts.astype(jnp.float32))
 
-    def _drawn(self, count: int, key: "PRNGKeyArray") -> tuple[Int[jax.Array, "P length+1"], Int[jax.Array, "P 1"]]:
+    def _drawn(self, count: int, key: PRNGKeyArray) -> tuple[Int[jax.Array, "P token"], Int[jax.Array, "P 1"]]:
         """Sequences that are one token longer, and their periods."""
         require_memory("sequences and length", count * (2 + self.longest + self.length))
         even = jax.random.uniform(key, (count, 1 + self.longest), jnp.float32)
         period = self.shortest + _whole(even[:, :1], self.longest + 1 - self.shortest)
         word = _whole(even[:, 1:], self.vocabulary)
-        place = jnp.arange(self.length + 1, dtype=jnp.int32) % period
-        return jnp.take_along_axis(word, place, axis=1), period
+        position = jnp.arange(self.length + 1, dtype=jnp.int32) % period
+        return jnp.take_along_axis(word, position, axis=1), period
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class ModularAddition:
     """a + b modulo p for all pairs, some of which are trained on, all at once, and the others held out.
 
-    Tokens are a and b ("pair"), or a, b and a sign that stands for = ("equation"); the sum is asked for at the last
-    alone, of networks that answer there alone.
+    Tokens are a and b ("pair"), or a, b and a sign that stands for = ("equation"); the sum is predicted at the last
+    alone, by networks with an output there alone.
 
     Raises ValueError for a modulus below 2 or above 46340, and for fractions that leave no pair to train on or none
     to hold out.
@@ -132,19 +134,19 @@ class ModularAddition:
 
     @property
     def outputs(self) -> int:
-        """A number for each sum."""
+        """A logit for each sum."""
         return self.modulus
 
-    def fixed(self, key: "PRNGKeyArray") -> Int[jax.Array, "p²"]:
+    def fixed(self, key: PRNGKeyArray) -> Int[jax.Array, "pair"]:
         """All pairs, a p + b, in random order: those that are trained on come first."""
         return jax.random.permutation(key, jnp.arange(self.modulus**2, dtype=jnp.int32))
 
-    def batch(self, fixed: Int[jax.Array, "p²"], key: "PRNGKeyArray") -> Batch:
+    def batch(self, fixed: Int[jax.Array, "pair"], key: PRNGKeyArray) -> Batch:
         """All pairs that are trained on."""
         del key
         return self._sums(fixed[: self.trained])
 
-    def held_out(self, fixed: Int[jax.Array, "p²"]) -> Batch:
+    def held_out(self, fixed: Int[jax.Array, "pair"]) -> Batch:
         """All pairs that are not trained on."""
         return self._sums(fixed[self.trained :])
 

@@ -83,7 +83,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
         sample = statistics(contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)), start)
         drawn.append(different(stationary.search(sample, start, iterations=case.iterations), count))
     return {
-        "ends": SearchEnds(ends.loss, ends.slope),
+        "ends": SearchEnds(ends.loss, ends.gradient_norm),
         "points": labelled({"point": None}, loss=different(ends, count)),
         "drawn": labelled({"sequences": np.array(case.sequences), "point": None}, loss=np.stack(drawn)),
     }
@@ -91,7 +91,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
 
 def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
     """The different losses among the fixed points found, least first; infinite unless they are `count`."""
-    ends = np.sort(found.loss[found.slope < VANISHES])
+    ends = np.sort(found.loss[found.gradient_norm < VANISHES])
     groups = np.split(ends, np.flatnonzero(np.diff(ends) > SAME) + 1)
     if len(ends) == 0 or len(groups) != count:
         return np.full(count, np.inf)

@@ -112,7 +112,7 @@ def theory(case: Case) -> dict[str, Ridge | Linear]:
 def simulation(case: Case, *, key: Key) -> dict[str, Drawn | Network | Exact | Known | Bayes]:
     """The network at its steps, and the estimators on the contexts of its test."""
     from iclab.simulation.networks import Transformer
-    from iclab.simulation.networks.regression_runs import answers_in_training
+    from iclab.simulation.networks.regression_runs import predictions_in_training
     from iclab.simulation.pretraining import baselines
     from iclab.simulation.sequences import RegressionContexts
 
@@ -123,8 +123,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Drawn | Network | Exact | K
         law.length, 1, features=law.features, layers=case.layers, width=case.width, heads=case.heads,
         mlp=4 * case.width,
     )  # fmt: skip
-    run = answers_in_training(network, law, steps=case.steps, rate=case.rate, tested=case.tested, key=key)
-    inputs, labels, answers = run.answers["new"]
+    run = predictions_in_training(network, law, steps=case.steps, rate=case.rate, tested=case.tested, key=key)
+    inputs, labels, answers = run.predictions["new"]
     best = baselines.best_rates(case.dimension, case.context_length, noise=case.noise)
     settled = case.dimension / (1 + np.sqrt(case.dimension / np.maximum(case.examples, 1))) ** 2
     estimates = {

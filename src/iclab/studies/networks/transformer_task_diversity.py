@@ -128,7 +128,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Errors | Distances]:
     import jax
 
     from iclab.simulation.networks import Transformer
-    from iclab.simulation.networks.regression_runs import answers_in_training
+    from iclab.simulation.networks.regression_runs import predictions_in_training
     from iclab.simulation.pretraining import baselines
     from iclab.simulation.sequences import RegressionContexts
 
@@ -140,13 +140,13 @@ def simulation(case: Case, *, key: Key) -> dict[str, Errors | Distances]:
             law.length, 1, features=law.features, layers=case.layers, width=case.width, heads=case.heads,
             mlp=4 * case.width, causal=False, positions="none", last_only=True,
         )  # fmt: skip
-        run = answers_in_training(
+        run = predictions_in_training(
             network, law, steps=(case.steps,), rate=case.rate, tested=case.tested, kinds=kinds,
             key=jax.random.fold_in(key, tasks),
         )  # fmt: skip
         found: dict[str, list[float]] = {"network": [], "dmmse": [], "ridge": [], "distance": []}
         for kind in kinds:
-            inputs, labels, (answers,) = run.answers[kind]
+            inputs, labels, (answers,) = run.predictions[kind]
             answered = {
                 "network": answers,
                 "dmmse": baselines.dmmse(inputs, labels, tasks=run.pool, noise=case.noise, examples_before=last),

@@ -16,7 +16,7 @@ from iclab.claims import Verdict
 from iclab.numerics import checked, whole_number
 from iclab.outcomes import VOCABULARY, Labelled, labelled, vocabulary
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining.runs import ERRORS, SIZES, room_of
+from iclab.studies.pretraining.runs import ERRORS, SIZES, largest
 from iclab.studies.pretraining.sizes import SEQUENCES
 from iclab.study import Figure, Key, Preset, Study, View
 
@@ -87,12 +87,12 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     from iclab.simulation import pretraining
 
     columns: dict[str, list[float]] = {}
+    solver = pretraining.RidgeSolver(route=case.route, pad_to=largest(case.runs()))
     for i, run in enumerate(case.runs()):
         fits = pretraining.fit_each(
             run,
             ridge=case.ridge,
-            route=case.route,
-            room=room_of(case.runs()),
+            solver=solver,
             keys=jax.random.split(jax.random.fold_in(key, i), case.fits + case.fresh),
         )
         errors = [fit.errors() for fit in fits]

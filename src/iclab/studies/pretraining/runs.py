@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
     from iclab.problem import ContextLaw
+    from iclab.simulation.pretraining import RidgeSolver
 
 ERRORS = ("icl", "idg", "train")
 SIZES = vocabulary(
@@ -91,14 +92,17 @@ class Grid:
         """
         import jax
 
+        from iclab.simulation import pretraining
+
         found = np.empty(self.runs.shape, dtype=object)
         for i, (dimension, count) in enumerate(zip(draws.dimension, draws.each, strict=True)):
             own = jax.random.fold_in(key, dimension)
-            room = room_of([run.size for grid in (self, *beside) for run in np.ravel(grid.runs[i])])
+            most = largest([run.size for grid in (self, *beside) for run in np.ravel(grid.runs[i])])
+            solver = pretraining.RidgeSolver(route=draws.route, pad_to=most)
             for number, at in enumerate(np.ndindex(self.runs.shape[1:])):
                 keys = jax.random.split(jax.random.fold_in(own, number), count)
                 run: Run = self.runs.item((i, *at))
-                found[(i, *at)] = _mean_errors(run, room, draws.route, keys)
+                found[(i, *at)] = _mean_errors(run, solver, keys)
         return self._errors(lambda name: _values(found, name))
 
     def _each(self, value: Callable[[Run], float]) -> np.ndarray:
@@ -108,7 +112,7 @@ class Grid:
         return labelled(self.axes, **{name: values(name) for name in ERRORS})
 
 
-def _mean_errors(run: Run, room: Pretraining, route: str, keys: "PRNGKeyArray") -> FittedErrors:
+def _mean_errors(run: Run, solver: "RidgeSolver", keys: "PRNGKeyArray") -> FittedErrors:
     from iclab.simulation import pretraining
 
     fits = pretraining.fit_each(
@@ -116,16 +120,15 @@ def _mean_errors(run: Run, room: Pretraining, route: str, keys: "PRNGKeyArray") 
         ridge=run.ridge,
         input_eigenvalues=run.inputs,
         task_eigenvalues=run.tasks,
-        route=route,
-        room=room,
+        solver=solver,
         keys=keys,
     )
     errors = [fit.errors(run.new) for fit in fits]
     return FittedErrors(*(float(np.mean([getattr(one, name) for one in errors])) for name in ERRORS))
 
 
-def room_of(sizes: list[Pretraining]) -> Pretraining:
-    """A run that holds the sequences and tasks of all."""
+def largest(sizes: list[Pretraining]) -> Pretraining:
+    """A run with as many sequences and tasks as any of several."""
     pools = [size.tasks for size in sizes if size.tasks is not None]
     most = max(size.sequences for size in sizes)
     return replace(sizes[0], sequences=most, tasks=max(pools) if pools else None, balanced=False)

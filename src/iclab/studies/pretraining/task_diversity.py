@@ -112,7 +112,7 @@ def theory(case: Case) -> dict[str, Answers]:
     threshold = float(estimators.task_threshold(case.bayes_alpha, case.bayes_noise))
     below = threshold * (1 - 1e-9)  # errors jump there
     s = np.sort([*np.linspace(0, 1.5, 121) * threshold, below])
-    many = estimators.dmmse_errors(case.bayes_alpha, case.bayes_noise, s)
+    many = estimators.drawn_dmmse_errors(case.bayes_alpha, case.bayes_noise, s)
     return {
         "gap": GapByTasksAndLength(
             alpha, kappa, gap(Ratios(column(alpha), kappa, case.tau_for_alpha * column(alpha), case.noise))
@@ -148,7 +148,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled | GapByDimensionAn
 
     def gap(kappa: float, key: Key) -> float:
         law = case.known(kappa)
-        errors = estimators.dmmse_errors(
+        errors = estimators.drawn_dmmse_errors(
             pool_of(law),
             law.context_length,
             noise=law.noise,

@@ -69,14 +69,14 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Matrices trained for each number of directions, split by the span of the tasks; shares in long contexts."""
     import jax
 
-    from iclab.simulation.related.softmax_windows import Runs, Shape, drawn_share, trained
+    from iclab.simulation.related.softmax_windows import WindowShape, WindowTraining, drawn_concentration, trained
 
-    runs, noises = Runs(case.steps, case.initial, case.rate), np.array([case.noise])
+    runs, noises = WindowTraining(case.steps, case.initial, case.rate), np.array([case.noise])
     found = []
     for rank in case.seen:
-        shape = Shape("projected", case.dimension, case.context_length, case.batch, rank)
+        shape = WindowShape("projected", case.dimension, case.context_length, case.batch, rank)
         found.append(trained(shape, runs, noises=noises, key=jax.random.fold_in(key, rank))[0])
-    shares = drawn_share(
+    shares = drawn_concentration(
         WEIGHT * np.eye(3),
         DIRECTION,
         case.share_lengths,

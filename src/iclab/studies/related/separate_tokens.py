@@ -25,11 +25,11 @@ from iclab.studies.related.claims import above
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    from iclab.simulation.related.token_networks import Losses
+    from iclab.simulation.related.token_networks import TokenLosses
 
 ROWS = ("one layer", "two layers", "two, mask", "two, mask, positions")
 NETWORKS = ((1, True, False, "all"), (2, False, False, "query"), (2, True, False, "all"), (2, True, True, "all"))
-LEAK = (2, False, True, "labelled")
+LEAK = (2, False, True, "labeled")
 GAINS = (3.0, 10.0)  # exp(score) of the own pair, along the curves of theory
 
 
@@ -109,17 +109,17 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
 
 def trained(
     case: Case, network: tuple[int, bool, bool, str], steps: int, *, number: int, starts: int, key: Key
-) -> "Losses":
+) -> "TokenLosses":
     """Losses of a trained network: of several starts, of the one that trains best."""
     import jax
 
-    from iclab.simulation.related.token_networks import Network, Sizes, trained_losses
+    from iclab.simulation.related.token_networks import TokenNetwork, TokenSizes, trained_losses
 
     _, mask, positions, _ = network
-    sizes, own = Sizes(case.dimension, case.pairs, case.width, case.batch), jax.random.fold_in(key, number)
+    sizes, own = TokenSizes(case.dimension, case.pairs, case.width, case.batch), jax.random.fold_in(key, number)
     settings = {"steps": steps, "rate": case.rate if mask or positions else case.unmasked_rate, "tested": case.tested}
     keys = [jax.random.fold_in(own, start) for start in range(starts)]
-    tries = [trained_losses(Network(*network), sizes, key=one, **settings) for one in keys]
+    tries = [trained_losses(TokenNetwork(*network), sizes, key=one, **settings) for one in keys]
     return min(tries, key=lambda losses: losses.training)
 
 

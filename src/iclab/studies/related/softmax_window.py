@@ -142,11 +142,11 @@ def trained_windows(
     """Scale, error on drawn functions and anisotropy of matrices trained at several noises."""
     import jax
 
-    from iclab.simulation.related.softmax_windows import Runs, Shape, drawn_errors, trained
+    from iclab.simulation.related.softmax_windows import WindowShape, WindowTraining, drawn_errors, trained
 
-    shape = Shape(functions, dimension, length, case.batch)
+    shape = WindowShape(functions, dimension, length, case.batch)
     for_training, for_test = jax.random.split(key)
-    matrices = trained(shape, Runs(case.steps, case.initial, case.rate), noises=noise, key=for_training)
+    matrices = trained(shape, WindowTraining(case.steps, case.initial, case.rate), noises=noise, key=for_training)
     scale = np.trace(matrices, axis1=1, axis2=2) / dimension
     rest = np.linalg.norm(matrices - scale[:, None, None] * np.eye(dimension), axis=(1, 2))
     drawn = drawn_errors(shape, matrices, noises=noise, blocks=BLOCKS, key=for_test)
