@@ -234,7 +234,7 @@ def test_a_large_observation_makes_a_page_of_at_most_twenty_megabytes():
 
 
 def test_what_does_not_fit_is_left_out_and_named(monkeypatch):
-    monkeypatch.setattr("iclab.inspection.page._ONE_FIGURE", 1000)
+    monkeypatch.setattr("iclab.inspection.page.sections._ONE_FIGURE", 1000)
     html = page({"this": small()})
     assert "<figure>" not in html
     assert "Figures left out to keep this page below 20 MB (" in html
