@@ -13,14 +13,14 @@ from iclab.spectra.circuits.weights import AttentionWeights, QueryKeyNorm, Rotar
 from iclab.spectra.measures import null
 from iclab.spectra.measures.factors import Array
 from iclab.spectra.observation.measurements import Key, Reading, Remembered, failed
-from iclab.spectra.observation.selection import BALANCE, Wanted
+from iclab.spectra.observation.selection import BALANCE, Selection
 
 ROLES = ("QK balance", "OV balance")
 _DRAWS, _STREAM = 32, 20250417
 
 
 def of_balance(
-    weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
+    weights: AttentionWeights, tower: str, layer: int, selection: Selection, remembered: Remembered
 ) -> Iterator[Reading]:
     """How far the two laws of each key head are broken since the first checkpoint that is read, see `imbalance`.
 
@@ -36,11 +36,11 @@ def of_balance(
         norm = weights.query_key_norm
         for role in ROLES:
             one_law = role == ROLES[0] and norm is not None and norm.across_heads
-            for head in (None,) if one_law else sorted(_key_heads(weights, wanted)):
+            for head in (None,) if one_law else sorted(_key_heads(weights, selection)):
                 yield failed(Key(tower, layer, head, role), role, error, shape)
         return
     levels = _levels(_Form.of(weights))
-    kept = _key_heads(weights, wanted)
+    kept = _key_heads(weights, selection)
     for role, values, level in zip(ROLES, (found.query_key, found.output_value), levels, strict=True):
         whole = len(values) != len(weights.key)
         for head, value in enumerate(values):
@@ -115,6 +115,6 @@ def _summary(found: list[Float[Array, "group"]]) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1))
 
 
-def _key_heads(weights: AttentionWeights, wanted: Wanted) -> set[int]:
+def _key_heads(weights: AttentionWeights, selection: Selection) -> set[int]:
     group = group_size(weights)
-    return {head // group for head in (range(len(weights.query)) if wanted.heads is None else wanted.heads)}
+    return {head // group for head in (range(len(weights.query)) if selection.heads is None else selection.heads)}

@@ -71,11 +71,11 @@ def observed(
     layer of the final and of the previous checkpoint are all that is held.
     """
     checkpoints = survey.series.checkpoints
-    recorder = Recorder(len(checkpoints), survey.wanted)
+    recorder = Recorder(len(checkpoints), survey.selection)
     passes = _Passes(survey, recorder, progress)
     for index, checkpoint in enumerate(checkpoints):
         passes.first(index, checkpoint, ledger, rehash)
-    if survey.wanted.of_subspaces:
+    if survey.selection.of_subspaces:
         for place in survey.places:
             passes.layer(place)
     return passes.outcome()
@@ -112,7 +112,7 @@ class _Passes:
         self.forms[index] = next((one for one in self.plans if one == form), form)
         self.plans.setdefault(form, plan)
         self._keep(index, checkpoint, opened)
-        if not self.survey.wanted.of_subspaces:
+        if not self.survey.selection.of_subspaces:
             for place in self.survey.places:
                 self._of_layer(index, plan, place, Remembered(learning=False))
         self._tick()
@@ -151,7 +151,7 @@ class _Passes:
         return SpectralDynamics(
             steps, tuple(one.label for one in self.survey.series), tracks, integrity,
             tuple(dict.fromkeys(self.skipped)), (*self._notes(), *said), shifts, tested,
-            family=self.survey.family, leading=self.survey.wanted.leading,
+            family=self.survey.family, leading=self.survey.selection.leading,
             samples_per_step=self.survey.samples_per_step,
         )  # fmt: skip
 
@@ -163,7 +163,7 @@ class _Passes:
             )
             yield note if len(steps) >= len(self.records) else f"{note} (at step {shown})"
         last = self.records[-1].step if self.records else None
-        if self.survey.wanted.of_subspaces and self.forms and len(self.survey.series) - 1 not in self.forms:
+        if self.survey.selection.of_subspaces and self.forms and len(self.survey.series) - 1 not in self.forms:
             yield f"the last checkpoint cannot be read: the final one that others are compared with is step {last}"
 
     def _bound(self, index: int, place: Place) -> Plan:
@@ -182,17 +182,17 @@ class _Passes:
         return replace(form, layers=layers, matrices=whole)
 
     def _readings(self, plan: Plan, place: Place, remembered: Remembered) -> Iterator[Reading]:
-        wanted = self.survey.wanted
+        selection = self.survey.selection
         if place in plan.layers:
             weights = plan.attention(*place)
-            if wanted.of_circuits:
-                yield from of_heads(weights, *place, wanted, remembered)
-            if wanted.any_of(BALANCE) and not remembered.learning:
-                yield from of_balance(weights, *place, wanted, remembered)
-        for matrix in plan.matrices if wanted.of_circuits else ():
+            if selection.of_circuits:
+                yield from of_heads(weights, *place, selection, remembered)
+            if selection.any_of(BALANCE) and not remembered.learning:
+                yield from of_balance(weights, *place, selection, remembered)
+        for matrix in plan.matrices if selection.of_circuits else ():
             embedding = matrix.role in ("embed", "unembed")
             if (matrix.tower, matrix.layer) == place and not (embedding and self.survey.chosen):
-                yield of_matrix(matrix, wanted, remembered)
+                yield of_matrix(matrix, selection, remembered)
 
     def _fail(self, index: int, checkpoint: Checkpoint, error: Exception) -> None:
         if index in self.recorder.unread:
@@ -203,7 +203,7 @@ class _Passes:
 
     def _tick(self) -> None:
         self.done += 1
-        total = len(self.survey.series) * (1 + len(self.survey.places) * self.survey.wanted.of_subspaces)
+        total = len(self.survey.series) * (1 + len(self.survey.places) * self.survey.selection.of_subspaces)
         self.progress(min(self.done, total), total)
 
 

@@ -10,7 +10,7 @@ from iclab.spectra.measures.factors import Array
 from iclab.spectra.measures.ranks import participation_ratio
 from iclab.spectra.observation.dynamics import Curve, Status, Track
 from iclab.spectra.observation.measurements import Key, Reading, ranked
-from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, RANKS, Wanted
+from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, RANKS, Selection
 
 SHOWN = 16  # singular values that are kept for a fan
 _FADED = 1e-3  # of its own largest norm, below which a matrix may be rounding noise
@@ -23,7 +23,7 @@ class Recorder:
     """Tracks that are still being written: one for each matrix, `count` checkpoints long."""
 
     count: int
-    wanted: Wanted
+    selection: Selection
     unread: dict[int, str] = field(default_factory=dict)  # checkpoints that could not be read, and why
     _slots: dict[Key, "_Slot"] = field(default_factory=dict)
     _waiting: list[tuple[int, Reading]] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Recorder:
             self._settle()
 
     def _settle(self) -> None:
-        readings = ranked((reading for _, reading in self._waiting), self.wanted)
+        readings = ranked((reading for _, reading in self._waiting), self.selection)
         for (index, _), reading in zip(self._waiting, readings, strict=True):
             if reading.key not in self._slots:
                 self._slots[reading.key] = _Slot(self.count)
@@ -48,7 +48,7 @@ class Recorder:
         """All tracks, each number beside its level on random numbers."""
         self._settle()
         return tuple(
-            slot.track(key, self.wanted, self.unread) for key, slot in sorted(self._slots.items(), key=_place)
+            slot.track(key, self.selection, self.unread) for key, slot in sorted(self._slots.items(), key=_place)
         )
 
 
@@ -82,16 +82,16 @@ class _Slot:
         if reading.measures or not self.last.measures:
             self.last = reading
 
-    def track(self, key: Key, wanted: Wanted, unread: dict[int, str]) -> Track:
+    def track(self, key: Key, selection: Selection, unread: dict[int, str]) -> Track:
         for index, reason in unread.items():
             self.status[index], self.reason[index] = "skipped", reason
         self._flag_faded()
         self._flag_reshaped()
         last = self.last
-        curves = {name: self._curve(name, wanted) for name in wanted.measures if name in self.values}
+        curves = {name: self._curve(name, selection) for name in selection.measures if name in self.values}
         if not curves:  # nothing was measured: one line says so
             nothing = np.full(len(self.norm), np.nan)
-            curves = {wanted.measures[0]: Curve(nothing, np.nan, np.nan, "; ".join(last.notes) or "not measured")}
+            curves = {selection.measures[0]: Curve(nothing, np.nan, np.nan, "; ".join(last.notes) or "not measured")}
         return Track(
             key.tower, key.layer, key.head, key.matrix, last.role, last.shape, last.stored, curves, self.norm,
             self.gap, self.leading, tuple(self.status), tuple(self.reason), last.notes,
@@ -111,8 +111,8 @@ class _Slot:
                 self.status[index] = "degenerate"
                 self.reason[index] = f"shape {shape} here and {self.last.shape} later: levels are those of the latter"
 
-    def _curve(self, name: str, wanted: Wanted) -> Curve:
-        values, last, k = self.values[name], self.last, wanted.leading
+    def _curve(self, name: str, selection: Selection) -> Curve:
+        values, last, k = self.values[name], self.last, selection.leading
         if name in RANKS:
             why = "one value alone has no marginal rank" if name.startswith("marginal") else "not defined here"
             return Curve(values, *_rank_level(last, name), why)

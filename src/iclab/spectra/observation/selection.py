@@ -1,4 +1,4 @@
-"""Which measures are wanted, and of what."""
+"""The selection of what to measure."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ LARGEST = 8192**2 - 1  # elements of a whole matrix that is measured unless more
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Selection:
     """What to measure: names of measures, leading directions of overlaps, heads, the largest whole matrix.
 
     `budget` bounds the bytes that the values of one whole matrix may take; beyond it only leading ones are found.
@@ -48,11 +48,11 @@ class Wanted:
 
     @property
     def of_circuits(self) -> bool:
-        """Whether anything but balance is wanted."""
+        """Whether anything but balance is selection."""
         return any(name not in BALANCE for name in self.measures)
 
     def any_of(self, names: tuple[str, ...]) -> bool:
-        """Whether one of these measures is wanted."""
+        """Whether one of these measures is selection."""
         return any(name in self.measures for name in names)
 
 

@@ -17,7 +17,7 @@ from iclab.spectra.observation.measurements import (
     Key,
     Reading,
     Remembered,
-    Wanted,
+    Selection,
     of_heads,
     of_matrix,
     ranked,
@@ -27,12 +27,12 @@ OVERLAP = "overlap_with_previous"
 LARGEST = 2**22  # numbers of a matrix outside attention that is decomposed
 
 
-def wanted(k: int) -> Wanted:
+def training_selection(k: int) -> Selection:
     """What is measured of a model in training: all ranks, and overlaps of k leading directions."""
-    return Wanted((*RANKS, OVERLAP), leading=k, largest=LARGEST)
+    return Selection((*RANKS, OVERLAP), leading=k, largest=LARGEST)
 
 
-def snapshot(plan: Plan, step: int, asked: Wanted, remembered: Remembered) -> list[Row]:
+def snapshot(plan: Plan, step: int, asked: Selection, remembered: Remembered) -> list[Row]:
     """Ranks, norms and overlaps with the state before of all matrices; `remembered` then holds this state.
 
     Of matrices outside attention of more than four million numbers there is the norm alone. Levels on random
@@ -59,7 +59,7 @@ def table(rows: Iterable[Row]) -> str:
     return text.getvalue()
 
 
-def _readings(plan: Plan, asked: Wanted, remembered: Remembered) -> Iterator[Reading]:
+def _readings(plan: Plan, asked: Selection, remembered: Remembered) -> Iterator[Reading]:
     for tower, layer in plan.layers:
         yield from of_heads(plan.attention(tower, layer), tower, layer, asked, remembered)
     for matrix in plan.matrices:

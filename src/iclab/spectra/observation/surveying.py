@@ -9,7 +9,7 @@ from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts import Layout, Plan, planned
 from iclab.spectra.observation.cost import Cost, cost, promised
-from iclab.spectra.observation.selection import LARGEST, Wanted, expanded
+from iclab.spectra.observation.selection import LARGEST, Selection, expanded
 
 Place = tuple[str, int]
 """Name of a tower, number of a layer."""
@@ -22,7 +22,7 @@ class Survey:
     series: Series
     layout: Layout | None
     base: Mapping[str, Tensor] | None
-    wanted: Wanted
+    selection: Selection
     places: tuple[Place, ...]
     cost: Cost
     family: str
@@ -64,13 +64,13 @@ def survey(
     plan = planned(opened, layout, base=base)
     tensors = _read(opened, plan, base or {})
     chosen = None if heads is None else tuple(dict.fromkeys(heads))
-    wanted = Wanted(expanded(tuple(measures)), leading, chosen, fold, max_elements, promised(tensors))
+    selection = Selection(expanded(tuple(measures)), leading, chosen, fold, max_elements, promised(tensors))
     places = _places(plan, layers)
-    _check_heads(plan, wanted)
-    _check_fold(plan, wanted, places)
-    expected = cost(plan, tensors, wanted, len(kept), places)
+    _check_heads(plan, selection)
+    _check_fold(plan, selection, places)
+    expected = cost(plan, tensors, selection, len(kept), places)
     return Survey(
-        thinned, layout, base, wanted, places, expected, plan.layout.family, _samples(opened),
+        thinned, layout, base, selection, places, expected, plan.layout.family, _samples(opened),
         layers is not None,
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def _read(opened: Contents, plan: Plan, base: Mapping[str, Tensor]) -> list[Tens
 
 
 def _places(plan: Plan, layers: Sequence[int] | None) -> tuple[Place, ...]:
-    """Tower and layer of everything that is wanted, in order."""
+    """Tower and layer of everything that is selection, in order."""
     every = sorted(set(plan.layers) | {(one.tower, one.layer) for one in plan.matrices})
     there = sorted({layer for _, layer in every})
     absent = sorted(set(layers or ()) - set(there))
@@ -102,16 +102,16 @@ def _places(plan: Plan, layers: Sequence[int] | None) -> tuple[Place, ...]:
     return tuple(place for place in every if layers is None or place[1] in layers)
 
 
-def _check_heads(plan: Plan, wanted: Wanted) -> None:
+def _check_heads(plan: Plan, selection: Selection) -> None:
     count = plan.layout.geometry.heads
-    for head in wanted.heads or ():
+    for head in selection.heads or ():
         whole_number("heads", head, least=-1)
-    wrong = [head for head in wanted.heads or () if not 0 <= head < count]
+    wrong = [head for head in selection.heads or () if not 0 <= head < count]
     require(not wrong, f"heads must be from 0 to {count - 1}; got {', '.join(map(str, wrong))}.")
 
 
-def _check_fold(plan: Plan, wanted: Wanted, places: Iterable[Place]) -> None:
-    bare = [place for place in places if place in plan.layers and wanted.fold and not _normed(plan, place)]
+def _check_fold(plan: Plan, selection: Selection, places: Iterable[Place]) -> None:
+    bare = [place for place in places if place in plan.layers and selection.fold and not _normed(plan, place)]
     require(
         not bare,
         f"fold needs the norm in front of attention; layer {bare[0][1] if bare else ''} has none that is known. "
