@@ -8,6 +8,7 @@ from iclab.spectra import checkpoints
 from iclab.spectra.layouts import from_mapping
 from iclab.spectra.observation.dynamics import SpectralDynamics, Track
 from iclab.spectra.observation.observing import observe
+from iclab.spectra.observation.selection import Selection
 
 WIDTH, DIM, HEADS, SHARED = 12, 4, 4, 2
 PARTS = {"q": HEADS * DIM, "k": SHARED * DIM, "v": SHARED * DIM}
@@ -39,9 +40,9 @@ def balanced(along: float) -> dict[str, np.ndarray]:
     }
 
 
-def seen(states: list[dict[str, np.ndarray]], given=None, **asked) -> SpectralDynamics:
+def seen(states: list[dict[str, np.ndarray]], given=None, **chosen) -> SpectralDynamics:
     series = checkpoints.of_states(states, list(range(len(states))))
-    return observe(series, given or layout(), measures=("balance",), **asked)
+    return observe(series, given or layout(), selection=Selection(measures=("balance",), **chosen))
 
 
 def track(dynamics: SpectralDynamics, role: str, head: int | None = 0) -> Track:

@@ -9,7 +9,7 @@ from iclab.numerics import require, whole_number
 from iclab.spectra.checkpoints import folders, npz_file, safetensors_file, state_dicts
 from iclab.spectra.checkpoints.names import quoted, relative
 from iclab.spectra.checkpoints.paths import json_file, regular_file
-from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series
+from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series, one_in
 from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.checkpoints.zips import MEMORY
 
@@ -24,8 +24,7 @@ def read(path: str | Path, *, every: int = 1, allow_partial: bool = False, memor
     root = Path(path)
     whole_number("every", every)
     found, skipped = folders.series(root, allow_partial=allow_partial)
-    kept = [entry for index, entry in enumerate(found) if index % every == 0 or index == len(found) - 1]
-    checkpoints = tuple(_checkpoint(entry, root, memory_limit) for entry in kept)
+    checkpoints = tuple(_checkpoint(entry, root, memory_limit) for entry in one_in(every, found))
     return Series(checkpoints, tuple(skipped), root)
 
 

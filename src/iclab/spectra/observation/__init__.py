@@ -2,10 +2,11 @@
 
 from iclab.spectra.observation.dynamics import Curve, Row, Shift, SpectralDynamics, Track
 from iclab.spectra.observation.observing import observe, observed
+from iclab.spectra.observation.selection import Selection
 from iclab.spectra.observation.surveying import Survey, survey
 from iclab.spectra.observation.watching import Watch, watch
 
 __all__ = [
-    "Curve", "Row", "Shift", "SpectralDynamics", "Survey", "Track", "Watch", "observe", "observed", "survey",
-    "watch",
+    "Curve", "Row", "Selection", "Shift", "SpectralDynamics", "Survey", "Track", "Watch", "observe", "observed",
+    "survey", "watch",
 ]  # fmt: skip

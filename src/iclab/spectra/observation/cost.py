@@ -50,7 +50,7 @@ def cost(
     rotated = geometry.rotaries[0] is not None
     circuits = sum(place in plan.layers for place in places) * heads * (3 if rotated else 2)
     there = [one for one in plan.matrices if (one.tower, one.layer) in places]
-    chosen = [one for one in there if _size(one.shape) <= selection.largest]
+    chosen = [one for one in there if _size(one.shape) <= selection.max_elements]
     width = _width(plan)
     overlaps, distances = (selection.any_of(group) for group in (OVERLAPS, DISTANCES))
     passes = 1 + 2 * overlaps + 3 * distances + selection.any_of(BALANCE)  # over the factors of a circuit

@@ -103,18 +103,21 @@ def of_heads(
                 yield failed(key, name, error, _circuit_shape(weights, name))
 
 
-def of_matrix(matrix: Matrix, selection: Selection, remembered: Remembered) -> Reading:
-    """A whole matrix, unranked, unless it is too large; of one with too large a Gram the leading values."""
+def of_matrix(matrix: Matrix, selection: Selection, remembered: Remembered, *, budget: float = np.inf) -> Reading:
+    """A whole matrix, unranked; skipped above `max_elements`, leading values alone where its Gram exceeds the budget.
+
+    `budget` is in bytes.
+    """
     layer = None if matrix.role in ("embed", "unembed") else matrix.layer
     key = Key(matrix.tower, layer, None, matrix.name)
     rows, columns = matrix.shape
     size = rows * columns
-    if size > selection.largest:
-        reason = f"{rows} × {columns} = {size:,} elements, more than max_elements {selection.largest:,}"
+    if size > selection.max_elements:
+        reason = f"{rows} × {columns} = {size:,} elements, more than max_elements {selection.max_elements:,}"
         return Reading(key, matrix.role, matrix.shape, matrix.tensor.stored, status="skipped", reason=reason)
     try:
         array = matrix.array()
-        if _sketched(matrix, selection):
+        if _sketched(matrix, budget):
             return _sketch(key, matrix.role, array, selection)
         return _matrix_reading(key, matrix.role, array, matrix.sizes, selection, remembered)
     except (ValueError, np.linalg.LinAlgError) as error:
@@ -195,11 +198,11 @@ def _matrix_reading(
     return Reading(key, role, shape, str(array.dtype), compared, values, norm, width, *_fared(norm), unranked=True)
 
 
-def _sketched(matrix: Matrix, selection: Selection) -> bool:
+def _sketched(matrix: Matrix, budget: float) -> bool:
     short = min(matrix.shape)
     needs = 2 * 8 * short**2 + SLICES + matrix.tensor.nbytes
     return short > _SKETCHED and (
-        (matrix.role in ("embed", "unembed") and short > _WIDE) or needs > max(selection.budget, 2 * SLICES)
+        (matrix.role in ("embed", "unembed") and short > _WIDE) or needs > max(budget, 2 * SLICES)
     )
 
 

@@ -16,7 +16,7 @@ from iclab.spectra.observation.dynamics import Shift, SpectralDynamics, Track
 from iclab.spectra.observation.integrity import Finding, Integrity, Record, examine, record_of
 from iclab.spectra.observation.measurements import Reading, Remembered, of_heads, of_matrix
 from iclab.spectra.observation.recording import Recorder
-from iclab.spectra.observation.selection import BALANCE, LARGEST
+from iclab.spectra.observation.selection import BALANCE, DEFAULT, Selection, refuse_loose_keywords
 from iclab.spectra.observation.surveying import Place, Survey, survey
 
 Progress = Callable[[int, int], None]
@@ -29,32 +29,25 @@ def observe(
     series: Series,
     layout: Layout | None = None,
     *,
-    layers: Sequence[int] | None = None,
-    heads: Sequence[int] | None = None,
-    measures: Sequence[str] = ("ranks", "overlaps"),
-    leading: int = 4,
-    fold: bool = False,
-    max_elements: int = LARGEST,
-    every: int = 1,
+    selection: Selection = DEFAULT,
     base: Mapping[str, Tensor] | None = None,
     ledger: Ledger | None = None,
     rehash: bool = False,
     progress: Progress = lambda done, total: None,
+    **loose: object,
 ) -> SpectralDynamics:
     """The spectra of a series: circuits head by head, whole matrices, integrity first, changes last.
 
     Circuits are QK at offset 0, QK averaged over offsets where positions turn queries and keys, and OV; the raw
     projections of attention are not measured alone, for they change under a gauge that changes nothing. Numbers
     that are not finite, zero matrices and checkpoints that cannot be read stop nothing: their rows say so. See
-    `survey` for what can be asked, and `observed` for how it goes.
+    `Selection` for what can be measured, and `observed` for the order of work.
 
-    Raises ValueError as `survey` does.
+    Raises ValueError and TypeError as `survey` does.
     """
-    asked = survey(
-        series, layout, layers=layers, heads=heads, measures=measures, leading=leading, fold=fold,
-        max_elements=max_elements, every=every, base=base,
-    )  # fmt: skip
-    return observed(asked, ledger=ledger, rehash=rehash, progress=progress)
+    refuse_loose_keywords("observe", loose)
+    settled = survey(series, layout, selection=selection, base=base)
+    return observed(settled, ledger=ledger, rehash=rehash, progress=progress)
 
 
 def observed(
@@ -191,8 +184,8 @@ class _Passes:
                 yield from of_balance(weights, *place, selection, remembered)
         for matrix in plan.matrices if selection.of_circuits else ():
             embedding = matrix.role in ("embed", "unembed")
-            if (matrix.tower, matrix.layer) == place and not (embedding and self.survey.chosen):
-                yield of_matrix(matrix, selection, remembered)
+            if (matrix.tower, matrix.layer) == place and not (embedding and selection.layers is not None):
+                yield of_matrix(matrix, selection, remembered, budget=self.survey.budget)
 
     def _fail(self, index: int, checkpoint: Checkpoint, error: Exception) -> None:
         if index in self.recorder.unread:

@@ -29,7 +29,7 @@ LARGEST = 2**22  # numbers of a matrix outside attention that is decomposed
 
 def training_selection(k: int) -> Selection:
     """What is measured of a model in training: all ranks, and overlaps of k leading directions."""
-    return Selection((*RANKS, OVERLAP), leading=k, largest=LARGEST)
+    return Selection(measures=(*RANKS, OVERLAP), leading=k, max_elements=LARGEST)
 
 
 def snapshot(plan: Plan, step: int, asked: Selection, remembered: Remembered) -> list[Row]:

@@ -1,7 +1,7 @@
 """What is to be observed, settled from names and shapes before any number is read."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from iclab.numerics import require, whole_number
 from iclab.spectra.checkpoints import Checkpoint, Contents, Series
@@ -9,7 +9,7 @@ from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts import Layout, Plan, planned
 from iclab.spectra.observation.cost import Cost, cost, promised
-from iclab.spectra.observation.selection import LARGEST, Selection, expanded
+from iclab.spectra.observation.selection import DEFAULT, Selection, refuse_loose_keywords
 
 Place = tuple[str, int]
 """Name of a tower, number of a layer."""
@@ -25,9 +25,9 @@ class Survey:
     selection: Selection
     places: tuple[Place, ...]
     cost: Cost
+    budget: float  # bytes that the values of one whole matrix may take; beyond it only leading ones are found
     family: str
     samples_per_step: float | None = None  # as the config of the last checkpoint says
-    chosen: bool = False  # whether layers were chosen, which leaves embeddings out
 
     def plan(self, opened: Contents, known: Mapping[str, Content] | None = None) -> Plan:
         """The plan of one checkpoint."""
@@ -38,41 +38,28 @@ def survey(
     series: Series,
     layout: Layout | None = None,
     *,
-    layers: Sequence[int] | None = None,
-    heads: Sequence[int] | None = None,
-    measures: Sequence[str] = ("ranks", "overlaps"),
-    leading: int = 4,
-    fold: bool = False,
-    max_elements: int = LARGEST,
-    every: int = 1,
+    selection: Selection = DEFAULT,
     base: Mapping[str, Tensor] | None = None,
+    **loose: object,
 ) -> Survey:
-    """What an observation would look at, and its cost, from names and shapes of the last readable checkpoint.
+    """The plan of an observation and its cost, from names and shapes of the last readable checkpoint.
 
-    `measures` are names, or the groups ranks, overlaps, distances and balance. `leading` is the number of directions
-    whose overlap is taken. `fold` takes the gain of the norm in front of attention into the circuits. Whole matrices
-    of more than `max_elements` are skipped. `every` keeps one checkpoint in so many, and the last.
+    `base` has the tensors that adapters in the series change.
 
-    Raises ValueError for a layer, head or measure that is not there, for a family that is not known and for sizes
-    that do not fit.
+    Raises ValueError for a layer or head that is not there, for a family that is not known and for sizes that do not
+    fit; TypeError for the loose keywords of version 0.1.0, with what to write instead.
     """
-    whole_number("every", every)
-    last = len(series) - 1
-    kept = tuple(one for index, one in enumerate(series) if index % every == 0 or index == last)
-    thinned = replace(series, checkpoints=kept)
-    opened = _last_open(kept)
+    refuse_loose_keywords("survey", loose)
+    opened = _last_open(series.checkpoints)
     plan = planned(opened, layout, base=base)
     tensors = _read(opened, plan, base or {})
-    chosen = None if heads is None else tuple(dict.fromkeys(heads))
-    selection = Selection(expanded(tuple(measures)), leading, chosen, fold, max_elements, promised(tensors))
-    places = _places(plan, layers)
+    places = _places(plan, selection.layers)
     _check_heads(plan, selection)
     _check_fold(plan, selection, places)
-    expected = cost(plan, tensors, selection, len(kept), places)
+    expected = cost(plan, tensors, selection, len(series), places)
     return Survey(
-        thinned, layout, base, selection, places, expected, plan.layout.family, _samples(opened),
-        layers is not None,
-    )  # fmt: skip
+        series, layout, base, selection, places, expected, promised(tensors), plan.layout.family, _samples(opened)
+    )
 
 
 def _last_open(checkpoints: Sequence[Checkpoint]) -> Contents:
