@@ -7,7 +7,7 @@ import numpy as np
 
 from iclab.commands.terminal import print_table
 from iclab.inspection.behavior import Joined
-from iclab.inspection.document import behavior_changes, coincidences
+from iclab.inspection.rows import change_rows, integrity_rows, skipped_rows
 from iclab.inspection.tables import Runs
 from iclab.spectra.checkpoints.names import terminal
 from iclab.spectra.observation.dynamics import Curve, SpectralDynamics, Track
@@ -24,7 +24,7 @@ def print_summary(runs: Runs, joined: Joined | None) -> None:
         _integrity(dynamics)
         _measures(dynamics)
         _changes(dynamics, joined if number == 0 else None)
-        _list("left out", ((one.name, one.reason) for one in dynamics.skipped), ("tensor or file", "reason"))
+        _list("left out", [row[:2] for row in skipped_rows(dynamics)], ("tensor or file", "reason"))
         for note in dynamics.notes:
             print(f"note: {terminal(note)}")
     if joined is not None:
@@ -32,13 +32,10 @@ def print_summary(runs: Runs, joined: Joined | None) -> None:
 
 
 def _integrity(dynamics: SpectralDynamics) -> None:
-    findings = dynamics.integrity.findings
-    if not findings:
+    rows = integrity_rows(dynamics)
+    if not rows:
         print("integrity: nothing found")
-        return
-    _list(
-        "integrity", ((one.severity, one.kind, one.message) for one in findings), ("", "integrity", "what was found")
-    )
+    _list("integrity", rows, ("", "integrity", "what was found"))
 
 
 def _measures(dynamics: SpectralDynamics) -> None:
@@ -74,16 +71,13 @@ def _median(values: Iterable[float]) -> str:
 def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> None:
     if not dynamics.tested:
         return
-    lines, skills = [], behavior_changes(joined, dynamics.steps)
-    for shift in sorted(dynamics.changes, key=lambda one: -one.change.statistic / one.change.threshold):
-        beside = ", ".join(f"{name} at {step:g}" for name, step in coincidences(shift, skills, dynamics.steps))
-        track = shift.track
-        lines.append(
-            (
-                "" if track.layer is None else str(track.layer), "" if track.head is None else str(track.head),
-                track.matrix, shift.measure, f"{shift.change.step:g}", f"{shift.change.size:+.3g}", beside,
-            )
-        )  # fmt: skip
+    lines = [
+        (
+            row.layer, row.head, row.matrix, row.measure, row.step, row.size,
+            ", ".join(f"{name} at {step}" for name, step in row.coincident),
+        )
+        for row in change_rows(dynamics, joined)
+    ]  # fmt: skip
     header = ("layer", "head", "matrix", "changes", "from step", "by", "coincides with")
     shown = len(header) - (joined is None)  # without a behavior there is nothing to coincide with
     _list("changes", [line[:shown] for line in lines], header[:shown])

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
+from iclab.spectra.measures.changes import Change, change
 
 _LARGEST = 64 * 2**20  # bytes of a table
 _COLUMNS = 64
@@ -80,6 +81,14 @@ def joined(behavior: Behavior, steps: Sequence[int]) -> Joined:
         tuple(step for step in behavior.steps if step not in there),
         tuple(dict.fromkeys(step for step in steps if step not in row)),
     )
+
+
+def behavior_changes(joined: Joined | None, steps: np.ndarray) -> dict[str, Change]:
+    """The change of each column of behavior; none where steps do not increase."""
+    if joined is None or np.any(np.diff(steps) <= 0):
+        return {}
+    curves = {name: np.where(np.isfinite(values), values, np.nan) for name, values in joined.columns.items()}
+    return {name: change(steps, values) for name, values in curves.items()}
 
 
 def _number(cell: str, row: int, column: str, path: Path) -> float:

@@ -5,12 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from iclab import __version__
-from iclab.inspection.behavior import Joined
+from iclab.inspection.behavior import Joined, behavior_changes
 from iclab.inspection.tables import Runs, defined, plain, whose
-from iclab.spectra.measures.changes import Change, change
 from iclab.spectra.observation.dynamics import Shift, SpectralDynamics
 from iclab.spectra.observation.surveying import Survey
 
@@ -31,21 +28,6 @@ def document(
     if paths is not None:
         said["paths"] = {name: str(path.resolve()) for name, path in paths.items()}
     return said
-
-
-def coincidences(shift: Shift, changes: Mapping[str, Change], steps: np.ndarray) -> list[tuple[str, float]]:
-    """The columns of behavior that change at the same checkpoint or the next to it, and where they do."""
-    places = {step: index for index, step in enumerate(steps.tolist())}
-    called = {name: one.step for name, one in changes.items() if one.called}
-    return [(name, step) for name, step in called.items() if abs(places[step] - places[shift.change.step]) <= 1]
-
-
-def behavior_changes(joined: Joined | None, steps: np.ndarray) -> dict[str, Change]:
-    """The change of each column of behavior; none where steps do not increase."""
-    if joined is None or np.any(np.diff(steps) <= 0):
-        return {}
-    curves = {name: np.where(np.isfinite(values), values, np.nan) for name, values in joined.columns.items()}
-    return {name: change(steps, values) for name, values in curves.items()}
 
 
 def _run(dynamics: SpectralDynamics, survey: Survey) -> dict[str, Any]:

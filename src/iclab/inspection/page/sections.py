@@ -9,12 +9,12 @@ import numpy as np
 
 from iclab import __version__
 from iclab.inspection.behavior import Joined
-from iclab.inspection.document import behavior_changes, coincidences
 from iclab.inspection.page import charts
 from iclab.inspection.page.groups import Group, groups, same, thinned
 from iclab.inspection.page.steps import StepAxis, short
+from iclab.inspection.rows import change_rows, integrity_rows, skipped_rows
 from iclab.spectra.checkpoints.names import terminal
-from iclab.spectra.observation.dynamics import Shift, SpectralDynamics
+from iclab.spectra.observation.dynamics import SpectralDynamics
 
 LARGEST = 20_000_000  # bytes of the page
 _FIGURES, _ONE_FIGURE, _NUMBERS = 13_000_000, 3_000_000, 2_000_000  # bytes of all figures, of one, of the numbers
@@ -147,20 +147,17 @@ def _facts(dynamics: SpectralDynamics) -> str:
 
 
 def _integrity(dynamics: SpectralDynamics) -> Table:
-    rows = [(one.severity, one.kind, one.message) for one in dynamics.integrity.findings]
-    return _table(("", "kind", "what was found"), rows)
+    return _table(("", "kind", "what was found"), integrity_rows(dynamics))
 
 
 def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> Table:
-    rows, beside_it = [], behavior_changes(joined, dynamics.steps)
-    for shift in sorted(dynamics.changes, key=lambda one: -one.change.statistic / one.change.threshold):
-        track, found = shift.track, shift.change
-        beside = ", ".join(
-            f"{name} at step {step:g}" for name, step in coincidences(shift, beside_it, dynamics.steps)
+    rows = [
+        (
+            row.layer, row.head, row.matrix, row.measure.replace("_", " "), row.step, row.size, row.ratio,
+            ", ".join(f"{name} at step {step}" for name, step in row.coincident),
         )
-        measure, ratio = shift.measure.replace("_", " "), found.statistic / found.threshold
-        shown = (f"{found.step:g}", f"{found.size:+.3g}", f"{ratio:.2f}", beside)
-        rows.append((*_where(shift), track.matrix, measure, *shown))
+        for row in change_rows(dynamics, joined)
+    ]  # fmt: skip
     header = ("layer", "head", "matrix", "measure", "from step", "by", "F over its threshold", "coincides with")
     return _table(header, rows)
 
@@ -193,8 +190,7 @@ def _troubles(dynamics: SpectralDynamics) -> Table:
 
 
 def _skipped(dynamics: SpectralDynamics) -> Table:
-    found = Counter((one.name, one.reason) for one in dynamics.skipped)
-    rows = [(name, reason, str(count) if count > 1 else "") for (name, reason), count in found.items()]
+    rows = [(name, reason, str(count) if count > 1 else "") for name, reason, count in skipped_rows(dynamics)]
     return _table(("tensor or file", "reason", "times"), rows)
 
 
@@ -242,11 +238,6 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
 def _cell(text: str) -> str:
     more = len(text) - _CELL
     return terminal(text) if more <= 0 else f"{terminal(text[:_CELL])} … ({more} characters more)"
-
-
-def _where(shift: Shift) -> tuple[str, str]:
-    track = shift.track
-    return "" if track.layer is None else str(track.layer), "" if track.head is None else str(track.head)
 
 
 def _told(group: Group) -> str:
