@@ -43,7 +43,7 @@ def test_circuits_read_what_an_inspection_of_the_same_states_reads() -> None:
         selection=Selection(layers=[1], measures=("ranks", "overlaps", "distances")),
     )
     for place, role in enumerate(("QK", "OV")):
-        heads = [track for track in seen.tracks if track.role == role]
+        heads = [one for one in seen.matrices if one.role == role]
         assert len(heads) == 2
 
         def mean(measure: str, heads: list = heads) -> np.ndarray:

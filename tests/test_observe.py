@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from iclab.spectra import checkpoints
 from iclab.spectra.layouts import from_config, from_mapping
 from iclab.spectra.measures import null
-from iclab.spectra.observation.dynamics import SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import MatrixSeries, SpectralDynamics
 from iclab.spectra.observation.observing import observe
 from iclab.spectra.observation.selection import RANKS, Selection
 from iclab.spectra.observation.surveying import survey
@@ -48,8 +48,8 @@ def seen(given: list[dict[str, np.ndarray]], **chosen: Any) -> SpectralDynamics:
     return observe(series, selection=Selection(**chosen))
 
 
-def track(dynamics: SpectralDynamics, role: str, *, layer: int | None = 0, head: int | None = 0) -> Track:
-    return next(t for t in dynamics.tracks if (t.role, t.layer, t.head) == (role, layer, head))
+def track(dynamics: SpectralDynamics, role: str, *, layer: int | None = 0, head: int | None = 0) -> MatrixSeries:
+    return next(t for t in dynamics.matrices if (t.role, t.layer, t.head) == (role, layer, head))
 
 
 @pytest.mark.parametrize("family", ["gpt2", "nanogpt", "gpt_neox", "llama", "transformer_lens", "torch", "vit"])
@@ -259,7 +259,7 @@ def test_a_layer_that_is_absent_from_one_checkpoint_is_skipped_there() -> None:
 def test_a_shape_that_changes_is_flagged() -> None:
     given = [{"0.w": np.random.default_rng(step).standard_normal((8, 6 + (step > 3)))} for step in range(COUNT)]
     dynamics = observe(checkpoints.of_states(given), MLP, selection=Selection(leading=2))
-    one = dynamics.tracks[0]
+    one = dynamics.matrices[0]
     assert one.status[:4] == ("degenerate",) * 4
     assert "shape (8, 6) here and (8, 7) later" in one.reason[0]
     assert np.isnan(one.curves["overlap_with_final"].values[0])
@@ -291,7 +291,7 @@ def test_a_wide_embedding_has_its_leading_values_and_says_what_is_left_out() -> 
     dynamics = observe(
         checkpoints.of_states([{"e": spiked}]), mapping, selection=Selection(measures=("stable_rank", "nuclear_rank"))
     )
-    (one,) = dynamics.tracks
+    (one,) = dynamics.matrices
     assert list(one.curves) == ["stable_rank"]
     values = scipy.linalg.svdvals(spiked)
     assert_allclose(one.curves["stable_rank"].values[0], np.sum(values**2) / values[0] ** 2, rtol=1e-6)
@@ -315,7 +315,7 @@ def test_the_same_series_is_observed_alike_twice() -> None:
 
 def test_values_alone_agree_with_those_found_beside_overlaps() -> None:
     alone, both = seen(states(), measures=("ranks",)), seen(states())
-    for one, other in zip(alone.tracks, both.tracks, strict=True):
+    for one, other in zip(alone.matrices, both.matrices, strict=True):
         for measure, curve in one.curves.items():
             assert_allclose(curve.values, other.curves[measure].values, rtol=1e-9)
 

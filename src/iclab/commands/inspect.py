@@ -161,4 +161,4 @@ def _code(runs: tables.Runs, asked: Inspect) -> int:
 
 
 def _reasons(dynamics: SpectralDynamics) -> list[str]:
-    return [reason for track in dynamics.tracks for reason in track.reason if reason]
+    return [reason for series in dynamics.matrices for reason in series.reason if reason]

@@ -10,7 +10,7 @@ from iclab.inspection.behavior import Joined
 from iclab.inspection.rows import change_rows, integrity_rows, skipped_rows
 from iclab.inspection.tables import Runs
 from iclab.spectra.checkpoints.names import terminal
-from iclab.spectra.observation.dynamics import Curve, SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import Curve, MatrixSeries, SpectralDynamics
 
 _SHOWN = 20  # lines of a list in the terminal; files have all of it
 _HEADLINES = ("effective_rank", "overlap_with_final", "distance_to_final", "imbalance_since_first")
@@ -40,19 +40,19 @@ def _integrity(dynamics: SpectralDynamics) -> None:
 
 def _measures(dynamics: SpectralDynamics) -> None:
     """One line for each kind of matrix and layer: medians over heads at the first and at the last step."""
-    groups: dict[tuple, list[Track]] = defaultdict(list)
-    for track in dynamics.tracks:
-        groups[track.tower, track.layer, track.role].append(track)
+    groups: dict[tuple, list[MatrixSeries]] = defaultdict(list)
+    for series in dynamics.matrices:
+        groups[series.tower, series.layer, series.role].append(series)
     lines, shown = [], [name for name in dynamics.measures if name in _HEADLINES] or dynamics.measures
-    for (tower, layer, role), tracks in groups.items():
+    for (tower, layer, role), matrices in groups.items():
         for measure in shown:
-            curves = [track.curves[measure] for track in tracks if measure in track.curves]
+            curves = [series.curves[measure] for series in matrices if measure in series.curves]
             if curves:
                 place = "" if layer is None else f"{tower}.{layer}" if tower else str(layer)
                 lines.append((place, role, str(len(curves)), measure, *_levels(curves)))
     header = ("layer", "matrix", "median of", "measure", "first", "last", "random")
     _list("measures (medians)", lines, header)
-    bad = sum(status in ("nonfinite", "degenerate") for track in dynamics.tracks for status in track.status)
+    bad = sum(status in ("nonfinite", "degenerate") for series in dynamics.matrices for status in series.status)
     if bad:
         print(f"{bad} readings of matrices are not finite or degenerate: their rows say why")
 

@@ -8,7 +8,7 @@ from typing import Any
 from iclab import __version__
 from iclab.inspection.behavior import Joined, behavior_changes
 from iclab.inspection.tables import Runs, defined, plain, whose
-from iclab.spectra.observation.dynamics import Shift, SpectralDynamics
+from iclab.spectra.observation.dynamics import ChangePoint, SpectralDynamics
 from iclab.spectra.observation.surveying import Survey
 
 SCHEMA = 1
@@ -42,15 +42,15 @@ def _run(dynamics: SpectralDynamics, survey: Survey) -> dict[str, Any]:
         "integrity": [asdict(finding) for finding in dynamics.integrity.findings],
         "skipped": [asdict(one) for one in dynamics.skipped],
         "notes": list(dynamics.notes),
-        "changes": [_shift(shift) for shift in dynamics.changes],
+        "changes": [_change_point(point) for point in dynamics.changes],
         "curves_tested": dynamics.tested,
         "uncertainty": dynamics.uncertainty,
     }
 
 
-def _shift(shift: Shift) -> dict[str, Any]:
-    found = {key: defined(value) for key, value in asdict(shift.change).items() if key not in ("called", "reason")}
-    return {**whose(shift.track), "measure": shift.measure, **found}
+def _change_point(point: ChangePoint) -> dict[str, Any]:
+    found = {key: defined(value) for key, value in asdict(point.change).items() if key not in ("called", "reason")}
+    return {**whose(point.series), "measure": point.measure, **found}
 
 
 def _behavior(joined: Joined, dynamics: SpectralDynamics) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from iclab.inspection.behavior import Joined, behavior_changes
 from iclab.spectra.measures.changes import Change
-from iclab.spectra.observation.dynamics import Shift, SpectralDynamics
+from iclab.spectra.observation.dynamics import ChangePoint, SpectralDynamics
 
 __all__ = ["ChangeRow", "change_rows", "integrity_rows", "skipped_rows"]
 
@@ -41,20 +41,20 @@ def change_rows(dynamics: SpectralDynamics, joined: Joined | None) -> list[Chang
     """Change points, the largest F over its threshold first, with the changes of behavior that coincide."""
     behavior = behavior_changes(joined, dynamics.steps)
     ordered = sorted(dynamics.changes, key=lambda one: -one.change.statistic / one.change.threshold)
-    return [_row(shift, behavior, dynamics.steps) for shift in ordered]
+    return [_row(point, behavior, dynamics.steps) for point in ordered]
 
 
-def _row(shift: Shift, behavior: Mapping[str, Change], steps: np.ndarray) -> ChangeRow:
-    track, found = shift.track, shift.change
+def _row(point: ChangePoint, behavior: Mapping[str, Change], steps: np.ndarray) -> ChangeRow:
+    series, found = point.series, point.change
     return ChangeRow(
-        "" if track.layer is None else str(track.layer), "" if track.head is None else str(track.head),
-        track.matrix, shift.measure, f"{found.step:g}", f"{found.size:+.3g}",
-        f"{found.statistic / found.threshold:.2f}", _coincidences(shift, behavior, steps),
+        "" if series.layer is None else str(series.layer), "" if series.head is None else str(series.head),
+        series.matrix, point.measure, f"{found.step:g}", f"{found.size:+.3g}",
+        f"{found.statistic / found.threshold:.2f}", _coincidences(point, behavior, steps),
     )  # fmt: skip
 
 
-def _coincidences(shift: Shift, behavior: Mapping[str, Change], steps: np.ndarray) -> list[tuple[str, str]]:
+def _coincidences(point: ChangePoint, behavior: Mapping[str, Change], steps: np.ndarray) -> list[tuple[str, str]]:
     """The columns of behavior that change at the same checkpoint or the next to it, and the step at which they do."""
     index = {step: number for number, step in enumerate(steps.tolist())}
     called = {name: one.step for name, one in behavior.items() if one.called}
-    return [(name, f"{step:g}") for name, step in called.items() if abs(index[step] - index[shift.change.step]) <= 1]
+    return [(name, f"{step:g}") for name, step in called.items() if abs(index[step] - index[point.change.step]) <= 1]

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from iclab.files import written_whole
 from iclab.spectra.checkpoints.names import csv_cell
-from iclab.spectra.observation.dynamics import Row, SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import MatrixSeries, Row, SpectralDynamics
 
 Runs = Mapping[str, SpectralDynamics]
 """Observations by the name of their run; one alone needs none in its table."""
@@ -53,9 +53,9 @@ def stream_json(file: IO[str], document: Mapping[str, Any], runs: Runs) -> None:
     file.write("}\n")
 
 
-def whose(track: Track) -> dict[str, Any]:
-    """Which matrix a track is of."""
-    return {"tower": track.tower, "layer": track.layer, "head": track.head, "matrix": track.matrix}
+def whose(series: MatrixSeries) -> dict[str, Any]:
+    """Which matrix a series is of."""
+    return {"tower": series.tower, "layer": series.layer, "head": series.head, "matrix": series.matrix}
 
 
 def plain(values: Float[np.ndarray, "n"]) -> list[float | None]:
@@ -66,11 +66,11 @@ def plain(values: Float[np.ndarray, "n"]) -> list[float | None]:
 def _fans(runs: Runs) -> Iterator[dict[str, Any]]:
     """The leading singular values of each matrix at each step."""
     for name, dynamics in runs.items():
-        for track in dynamics.tracks:
+        for series in dynamics.matrices:
             yield {
-                **({"run": name} if len(runs) > 1 else {}), **whose(track), "role": track.role,
-                "shape": list(track.shape), "stored": track.stored, "notes": list(track.notes),
-                "singular_values": [plain(values) for values in track.leading],
+                **({"run": name} if len(runs) > 1 else {}), **whose(series), "role": series.role,
+                "shape": list(series.shape), "stored": series.stored, "notes": list(series.notes),
+                "singular_values": [plain(values) for values in series.leading],
             }  # fmt: skip
 
 

@@ -98,20 +98,20 @@ def maps(group: Group, axis: StepAxis, *, name: str) -> str:
 
 def fans(group: Group, axis: StepAxis, *, name: str) -> str:
     """Leading singular values of those matrices whose effective rank moved most."""
-    tracks = moved(group)
-    across = min(3, len(tracks))
-    rows = -(-len(tracks) // across)
+    matrices = moved(group)
+    across = min(3, len(matrices))
+    rows = -(-len(matrices) // across)
 
     def draw(figure: "Figure") -> None:
         from matplotlib import colormaps
         from matplotlib.ticker import NullLocator
 
         panels = _grid(figure, rows, across)
-        for axes, track in zip(panels.ravel(), tracks, strict=False):
-            where = [f"layer {track.layer}"] if track.layer is not None else []
-            where += [f"head {track.head}"] if track.head is not None else [plain(track.matrix)]
+        for axes, series in zip(panels.ravel(), matrices, strict=False):
+            where = [f"layer {series.layer}"] if series.layer is not None else []
+            where += [f"head {series.head}"] if series.head is not None else [plain(series.matrix)]
             _titled(axes, ", ".join(where))
-            values = group.leading(track)
+            values = group.leading(series)
             values = values[:, np.isfinite(values).any(axis=0)]
             colors = colormaps["cividis"](np.linspace(0, 0.9, max(values.shape[1], 1)))
             for column, color in zip(values.T, colors, strict=True):
@@ -119,7 +119,7 @@ def fans(group: Group, axis: StepAxis, *, name: str) -> str:
             if values.size:
                 axes.set_yscale("log")
                 axes.yaxis.set_minor_locator(NullLocator())
-        for axes in panels.ravel()[len(tracks) :]:
+        for axes in panels.ravel()[len(matrices) :]:
             axes.axis("off")
         _share(axis, panels)
 
@@ -127,16 +127,16 @@ def fans(group: Group, axis: StepAxis, *, name: str) -> str:
 
 
 def moved(group: Group) -> list[Any]:
-    """The tracks to draw fans of: those whose effective rank, or norm, varies most for its size."""
+    """The matrices to draw fans of: those whose effective rank, or norm, varies most for its size."""
     measure = "effective_rank" if "effective_rank" in group.measures else None
-    values = group.values(measure) if measure else np.stack([track.norm[group.order] for track in group.tracks])
+    values = group.values(measure) if measure else np.stack([series.norm[group.order] for series in group.matrices])
     low, middle, high = (
         np.array([part[0, 0] for part in (quantiles(row[:, None], share) for row in values)]) for share in (0, 0.5, 1)
     )
     range_ = np.divide(high - low, np.abs(middle), out=np.full(len(values), -1.0), where=np.abs(middle) > 0)
     range_ = np.where(np.isfinite(range_), range_, -1.0)
     shown = np.sort(np.argsort(-range_, kind="stable")[:_FANS])
-    return [group.tracks[index] for index in shown]
+    return [group.matrices[index] for index in shown]
 
 
 def even(names: Sequence[int], most: int) -> list[int]:

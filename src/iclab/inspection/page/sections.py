@@ -121,7 +121,7 @@ def _section(
             draw = partial(charts.maps, group, axis, name=f"{label}-maps")
             caption = "Medians over heads; grey where nothing is defined." if group.of_heads else ""
             maps += room.take(f"{_told(group)}, layer by step", caption, draw)
-        if not any(np.isfinite(group.leading(track)).any() for track in group.tracks):
+        if not any(np.isfinite(group.leading(series)).any() for series in group.matrices):
             continue
         draw = partial(charts.fans, group, axis, name=f"{label}-fans")
         fans += room.take(f"{_told(group)}, singular values", _fans_caption(group), draw)
@@ -133,13 +133,13 @@ def _section(
 
 
 def _facts(dynamics: SpectralDynamics) -> str:
-    steps, tracks = dynamics.steps, dynamics.tracks
+    steps, matrices = dynamics.steps, dynamics.matrices
     span = f"steps {short(float(np.min(steps)))} to {short(float(np.max(steps)))}" if len(steps) else "no steps"
-    heads = sum(track.head is not None for track in tracks)
-    layers = len({(track.tower, track.layer) for track in tracks if track.layer is not None})
+    heads = sum(series.head is not None for series in matrices)
+    layers = len({(series.tower, series.layer) for series in matrices if series.layer is not None})
     said = [
         f"{len(steps)} checkpoints", span, dynamics.family or "family not known", f"{layers} layers",
-        f"{heads} circuits of heads", f"{len(tracks) - heads} whole matrices", f"{dynamics.measured:,} numbers",
+        f"{heads} circuits of heads", f"{len(matrices) - heads} whole matrices", f"{dynamics.measured:,} numbers",
     ]  # fmt: skip
     if thinned(dynamics):
         said.append(f"lines go through {len(steps) - thinned(dynamics)} of the checkpoints, evenly chosen")
@@ -174,14 +174,14 @@ def _verdict(dynamics: SpectralDynamics) -> str:
 def _troubles(dynamics: SpectralDynamics) -> Table:
     found: Counter[tuple[str, str, str]] = Counter()
     first: dict[tuple[str, str, str], str] = {}
-    for track in dynamics.tracks:
-        for step, status, reason in zip(dynamics.steps.tolist(), track.status, track.reason, strict=True):
+    for series in dynamics.matrices:
+        for step, status, reason in zip(dynamics.steps.tolist(), series.status, series.reason, strict=True):
             if status != "ok":
-                key = (status, reason, track.role)
+                key = (status, reason, series.role)
                 found[key] += 1
-                head = "" if track.head is None else f", head {track.head}"
-                layer = "" if track.layer is None else f"layer {track.layer}{head}, "
-                first.setdefault(key, f"{layer}{track.matrix}, step {step}")
+                head = "" if series.head is None else f", head {series.head}"
+                layer = "" if series.layer is None else f"layer {series.layer}{head}, "
+                first.setdefault(key, f"{layer}{series.matrix}, step {step}")
     rows = [
         (status, role, reason, str(count), first[status, reason, role])
         for (status, reason, role), count in found.most_common()
@@ -246,7 +246,7 @@ def _told(group: Group) -> str:
 
 
 def _caption(group: Group, others: Mapping[str, Group]) -> str:
-    whole = f"{len(group.tracks)} heads" if group.of_heads else f"{len(group.tracks)} matrices"
+    whole = f"{len(group.matrices)} heads" if group.of_heads else f"{len(group.matrices)} matrices"
     said = [
         f"{whole}: median in black, half of them within the dark band, all within the pale one; thin lines are "
         "layers, dark the first and yellow the last. Dashed grey: random matrices of the same shape, ± 2 spreads."
@@ -263,6 +263,6 @@ def _bands_caption(group: Group) -> str:
 
 def _fans_caption(group: Group) -> str:
     drawn = len(charts.moved(group))
-    values = max(track.leading.shape[1] for track in group.tracks)
-    which = f"the {drawn} of {len(group.tracks)} that vary most" if drawn < len(group.tracks) else f"all {drawn}"
+    values = max(series.leading.shape[1] for series in group.matrices)
+    which = f"the {drawn} of {len(group.matrices)} that vary most" if drawn < len(group.matrices) else f"all {drawn}"
     return f"Up to {values} leading values, {which}."

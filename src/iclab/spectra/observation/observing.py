@@ -12,7 +12,7 @@ from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts import Layout, Plan
 from iclab.spectra.measures.changes import change
 from iclab.spectra.observation.conserved import of_balance
-from iclab.spectra.observation.dynamics import Shift, SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import ChangePoint, MatrixSeries, SpectralDynamics
 from iclab.spectra.observation.integrity import Finding, Integrity, Record, examine, record_of
 from iclab.spectra.observation.measurements import Reading, Remembered, of_heads, of_matrix
 from iclab.spectra.observation.recording import Recorder
@@ -139,11 +139,11 @@ class _Passes:
         found = examine(self.records, [finding.steps[0] for finding in self.unread])
         integrity = Integrity((*self.unread, *found.findings))
         steps = np.array(self.survey.series.steps)
-        tracks = self.recorder.tracks()
-        shifts, tested, said = _shifts(steps, tracks)
+        matrices = self.recorder.matrices()
+        points, tested, said = _change_points(steps, matrices)
         return SpectralDynamics(
-            steps, tuple(one.label for one in self.survey.series), tracks, integrity,
-            tuple(dict.fromkeys(self.skipped)), (*self._notes(), *said), shifts, tested,
+            steps, tuple(one.label for one in self.survey.series), matrices, integrity,
+            tuple(dict.fromkeys(self.skipped)), (*self._notes(), *said), points, tested,
             family=self.survey.family, leading=self.survey.selection.leading,
             samples_per_step=self.survey.samples_per_step,
         )  # fmt: skip
@@ -207,16 +207,18 @@ def _form(plan: Plan) -> tuple:
     return (*((one.name, one.shape, one.stored) for one in tensors), *whole)
 
 
-def _shifts(steps: np.ndarray, tracks: Sequence[Track]) -> tuple[tuple[Shift, ...], int, list[str]]:
+def _change_points(
+    steps: np.ndarray, matrices: Sequence[MatrixSeries]
+) -> tuple[tuple[ChangePoint, ...], int, list[str]]:
     """The changes that are called, how many curves were held against walks, and what there is to say."""
     if np.any(np.diff(steps) <= 0):
         return (), 0, ["no change points: steps do not increase"]
     found, tested = [], 0
-    for track in tracks:
-        kept = np.array([status == "ok" for status in track.status])
-        for measure, curve in track.curves.items():
+    for series in matrices:
+        kept = np.array([status == "ok" for status in series.status])
+        for measure, curve in series.curves.items():
             one = change(steps, np.where(kept, curve.values, np.nan))
             tested += not one.reason
             if one.called:
-                found.append(Shift(track, measure, one))
+                found.append(ChangePoint(series, measure, one))
     return tuple(found), tested, []

@@ -1,4 +1,4 @@
-"""Readings of one matrix after another checkpoint, put together as its track."""
+"""Readings of one matrix after another checkpoint, put together as its series."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from jaxtyping import Float
 from iclab.spectra.measures import null
 from iclab.spectra.measures.factors import Array
 from iclab.spectra.measures.ranks import participation_ratio
-from iclab.spectra.observation.dynamics import Curve, Status, Track
+from iclab.spectra.observation.dynamics import Curve, MatrixSeries, Status
 from iclab.spectra.observation.measurements import Key, Reading, ranked
 from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, RANKS, Selection
 
@@ -44,11 +44,11 @@ class Recorder:
             self._slots[reading.key].add(index, reading)
         self._waiting, self._held = [], 0
 
-    def tracks(self) -> tuple[Track, ...]:
-        """All tracks, each number beside its level on random numbers."""
+    def matrices(self) -> tuple[MatrixSeries, ...]:
+        """All matrices, each number beside its level on random numbers."""
         self._settle()
         return tuple(
-            slot.track(key, self.selection, self.unread) for key, slot in sorted(self._slots.items(), key=_place)
+            slot.series(key, self.selection, self.unread) for key, slot in sorted(self._slots.items(), key=_place)
         )
 
 
@@ -82,7 +82,7 @@ class _Slot:
         if reading.measures or not self.last.measures:
             self.last = reading
 
-    def track(self, key: Key, selection: Selection, unread: dict[int, str]) -> Track:
+    def series(self, key: Key, selection: Selection, unread: dict[int, str]) -> MatrixSeries:
         for index, reason in unread.items():
             self.status[index], self.reason[index] = "skipped", reason
         self._flag_faded()
@@ -92,7 +92,7 @@ class _Slot:
         if not curves:  # nothing was measured: one line says so
             nothing = np.full(len(self.norm), np.nan)
             curves = {selection.measures[0]: Curve(nothing, np.nan, np.nan, "; ".join(last.notes) or "not measured")}
-        return Track(
+        return MatrixSeries(
             key.tower, key.layer, key.head, key.matrix, last.role, last.shape, last.stored, curves, self.norm,
             self.gap, self.leading, tuple(self.status), tuple(self.reason), last.notes,
         )  # fmt: skip
