@@ -61,8 +61,8 @@ def read(path: Path) -> Behavior:
     for number, row in filled:
         require(len(row) == len(names), f"row {number} of {quoted(path.name)} must have {len(names)} cells.")
     table = {
-        name: np.array([_number(row[place], number, name, path) for number, row in filled])
-        for place, name in enumerate(names)
+        name: np.array([_number(row[column], number, name, path) for number, row in filled])
+        for column, name in enumerate(names)
     }
     return Behavior(_steps(table.pop("step"), path), table)
 
@@ -70,9 +70,9 @@ def read(path: Path) -> Behavior:
 def joined(behavior: Behavior, steps: Sequence[int]) -> Joined:
     """The numbers on these steps: only rows of exactly such a step count."""
     row = {step: index for index, step in enumerate(behavior.steps)}
-    places = [row.get(step) for step in steps]
+    matching = [row.get(step) for step in steps]
     columns = {
-        name: np.array([np.nan if place is None else values[place] for place in places])
+        name: np.array([np.nan if index is None else values[index] for index in matching])
         for name, values in behavior.columns.items()
     }
     there = set(steps)

@@ -31,8 +31,8 @@ def curves(group: Group, axis: StepAxis, behavior: Curves, others: Mapping[str, 
 
     def draw(figure: "Figure") -> None:
         panels = _grid(figure, rows, 2)
-        places = panels.ravel()
-        for axes, measure, title in zip(places, group.measures, titles, strict=False):
+        cells = panels.ravel()
+        for axes, measure, title in zip(cells, group.measures, titles, strict=False):
             _titled(axes, title)
             _curve(axes, group, measure)
             for color, other in colored(others.values(), first=1):
@@ -40,13 +40,13 @@ def curves(group: Group, axis: StepAxis, behavior: Curves, others: Mapping[str, 
                     median = quantiles(other.values(measure), 0.5)[0]
                     axes.plot(other.steps, median, color=color, lw=1.4, ls=(0, (4, 2)), zorder=5)
         first = 2 * -(-len(titles) // 2)
-        for axes, (title, values) in zip(places[first:], shown.items(), strict=False):
+        for axes, (title, values) in zip(cells[first:], shown.items(), strict=False):
             _titled(axes, f"behavior: {plain(title)}")
             there = np.isfinite(values)
             axes.plot(group.steps[there], values[there], color=COLORS[1], lw=1.4, marker=".", ms=3)
         for index in {len(titles), *range(first + len(shown), 2 * rows)} - {first}:
             if index < first or index >= first + len(shown):
-                places[index].axis("off")
+                cells[index].axis("off")
         _share(axis, panels)
 
     return _svg(draw, (_WIDTH, 0.4 + 1.75 * rows), name)
@@ -160,9 +160,9 @@ def _curve(axes: "Axes", group: Group, measure: str) -> None:
     rows = group.by_layer(measure)
     if len(rows) > 1:
         lines = even(range(len(rows)), _LAYERS)
-        for place in lines:
-            color = colormaps["viridis"](0.92 * place / (len(rows) - 1))
-            axes.plot(group.steps, rows[place], color=color, lw=0.7, alpha=0.9, zorder=3)
+        for position in lines:
+            color = colormaps["viridis"](0.92 * position / (len(rows) - 1))
+            axes.plot(group.steps, rows[position], color=color, lw=0.7, alpha=0.9, zorder=3)
 
 
 def _bands(axes: "Axes", group: Group, measure: str) -> None:
@@ -197,8 +197,8 @@ def _grid(
 
 
 def _layer_ticks(axes: "Axes", layers: Sequence[int]) -> None:
-    places = even(range(len(layers)), 6)
-    axes.set_yticks(places, [str(layers[place]) for place in places])
+    positions = even(range(len(layers)), 6)
+    axes.set_yticks(positions, [str(layers[position]) for position in positions])
     axes.set_ylabel("layer")
     axes.grid(visible=False)
 
@@ -207,7 +207,7 @@ def _share(axis: StepAxis, panels: np.ndarray) -> None:
     for axes in panels.ravel():
         if axes.axison:
             axis.apply(axes, labels=14 // panels.shape[1] + 1)
-    for column in panels.T:  # panels above an empty place need the labels it would have had
+    for column in panels.T:  # panels above an empty cell need the labels it would have had
         shown = [axes for axes in column if axes.axison]
         if shown:
             shown[-1].tick_params(labelbottom=True)

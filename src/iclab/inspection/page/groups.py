@@ -116,10 +116,10 @@ def quantiles(rows: Float[np.ndarray, "matrix step"], *shares: float) -> Float[n
     """Quantiles over matrices of what is defined; nan where nothing is."""
     ordered = np.sort(np.where(np.isfinite(rows), rows, np.nan), axis=0)  # the undefined last
     last = np.sum(np.isfinite(rows), axis=0) - 1
-    places = np.maximum(np.outer(shares, last), 0.0)
-    below = places.astype(int)
+    positions = np.maximum(np.outer(shares, last), 0.0)
+    below = positions.astype(int)
     low, high = (np.take_along_axis(ordered, np.minimum(one, len(rows) - 1), axis=0) for one in (below, below + 1))
-    return np.where(places > below, low + (places - below) * (high - low), low)
+    return np.where(positions > below, low + (positions - below) * (high - low), low)
 
 
 def same(group: Group, others: Mapping[str, tuple[Group, ...]]) -> dict[str, Group]:

@@ -105,8 +105,8 @@ def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
 
 def _beside(name: str, found: folders.Found, root: Path) -> dict[str, Any]:
     """A JSON file beside the weights, or else in the folder of the series; empty where there is none."""
-    places = (found.files[0].parent / name, root / name)
-    here = next((place for place in places if place.is_symlink() or place.exists()), None)
+    candidates = (found.files[0].parent / name, root / name)
+    here = next((candidate for candidate in candidates if candidate.is_symlink() or candidate.exists()), None)
     return {} if here is None else json_file(here, root)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from iclab.spectra.checkpoints.tensors import Tensor
-from iclab.spectra.layouts import Plan
+from iclab.spectra.layouts import TensorPlan
+from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.observation.measurements import SLICES
 from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, Selection
 
@@ -39,17 +40,21 @@ class Cost:
 
 
 def cost(
-    plan: Plan, tensors: Iterable[Tensor], selection: Selection, checkpoints: int, layers: Iterable[tuple[str, int]]
+    plan: TensorPlan,
+    tensors: Iterable[Tensor],
+    selection: Selection,
+    checkpoints: int,
+    layers: Iterable[TowerLayer],
 ) -> Cost:
     """The cost of a series whose last checkpoint has this plan and these tensors."""
     every = list(tensors)
     nbytes = sum({tensor.storage or tensor.name: tensor.nbytes for tensor in every}.values())
-    places = set(layers)
+    selected = set(layers)
     geometry, dim = plan.layout.geometry, plan.head_dim
     heads = geometry.heads if selection.heads is None else len(selection.heads)
     rotated = geometry.rotaries[0] is not None
-    circuits = sum(place in plan.layers for place in places) * heads * (3 if rotated else 2)
-    there = [one for one in plan.matrices if (one.tower, one.layer) in places]
+    circuits = sum(layer in plan.layers for layer in selected) * heads * (3 if rotated else 2)
+    there = [one for one in plan.matrices if (one.tower, one.layer) in selected]
     chosen = [one for one in there if _size(one.shape) <= selection.max_elements]
     width = _width(plan)
     overlaps, distances = (selection.any_of(group) for group in (OVERLAPS, DISTANCES))
@@ -61,7 +66,8 @@ def cost(
     each = work / _speed() + nbytes / _HASHED + calls
     shapes = len({one.shape for one in chosen}) + 3 * (circuits > 0)
     return Cost(
-        checkpoints, len(places), circuits, len(chosen), checkpoints * nbytes * (2 if selection.of_subspaces else 1),
+        checkpoints, len(selected), circuits, len(chosen),
+        checkpoints * nbytes * (2 if selection.of_subspaces else 1),
         _memory(every, chosen, selection), (checkpoints + selection.of_subspaces) * each + _LEVELS * shapes,
     )  # fmt: skip
 
@@ -78,7 +84,7 @@ def _memory(tensors: list[Tensor], chosen: list, selection: Selection) -> float:
     return promised(tensors) + SLICES + 6.0 * largest
 
 
-def _width(plan: Plan) -> int:
+def _width(plan: TensorPlan) -> int:
     """The longer side of attention tensors."""
     shapes = [match.tensor.shape for matches in plan.layers.values() for match in matches]
     return max((max(shape) for shape in shapes), default=0)

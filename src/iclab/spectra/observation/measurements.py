@@ -129,14 +129,14 @@ def ranked(readings: Iterable[Reading], selection: Selection) -> list[Reading]:
     """The readings with their ranks: those of all spectra of one length at once, which costs a fraction."""
     found = list(readings)
     alike: dict[int, list[int]] = defaultdict(list)
-    for place, reading in enumerate(found):
+    for index, reading in enumerate(found):
         if reading.unranked:
-            alike[len(reading.leading)].append(place)
-    for places in alike.values() if selection.any_of(RANKS) else ():
-        table = rank_measures(np.stack([found[place].leading for place in places]))
-        for row, place in enumerate(places):
+            alike[len(reading.leading)].append(index)
+    for indices in alike.values() if selection.any_of(RANKS) else ():
+        table = rank_measures(np.stack([found[index].leading for index in indices]))
+        for row, index in enumerate(indices):
             ranks = {name: float(values[row]) for name, values in table.items() if name in selection.measures}
-            found[place] = replace(found[place], measures=ranks | dict(found[place].measures), unranked=False)
+            found[index] = replace(found[index], measures=ranks | dict(found[index].measures), unranked=False)
     return found
 
 

@@ -9,7 +9,8 @@ from iclab.spectra.checkpoints import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.ledger import Ledger, contents
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.tensors import Tensor
-from iclab.spectra.layouts import Layout, Plan
+from iclab.spectra.layouts import Layout, TensorPlan
+from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.measures.changes import change
 from iclab.spectra.observation.conserved import of_balance
 from iclab.spectra.observation.dynamics import ChangePoint, MatrixSeries, SpectralDynamics
@@ -17,7 +18,7 @@ from iclab.spectra.observation.integrity import Finding, Integrity, Record, exam
 from iclab.spectra.observation.measurements import Reading, Remembered, of_heads, of_matrix
 from iclab.spectra.observation.recording import Recorder
 from iclab.spectra.observation.selection import BALANCE, DEFAULT, Selection, refuse_loose_keywords
-from iclab.spectra.observation.surveying import Place, Survey, survey
+from iclab.spectra.observation.surveying import Survey, survey
 
 Progress = Callable[[int, int], None]
 """Is told how many parts of the work are done, and how many there are."""
@@ -69,8 +70,8 @@ def observed(
     for index, checkpoint in enumerate(checkpoints):
         passes.first(index, checkpoint, ledger, rehash)
     if survey.selection.of_subspaces:
-        for place in survey.places:
-            passes.layer(place)
+        for layer in survey.layers:
+            passes.compare(layer)
     return passes.outcome()
 
 
@@ -83,7 +84,7 @@ class _Passes:
         self.unread: list[Finding] = []
         self.skipped = list(survey.series.skipped)
         self.notes: dict[str, list[int]] = {}  # and the steps of which they were said
-        self.plans: dict[tuple, Plan] = {}  # one for each form that checkpoints have
+        self.plans: dict[tuple, TensorPlan] = {}  # one for each form that checkpoints have
         self.forms: dict[int, tuple] = {}  # of each checkpoint that could be read
         self.headers: dict[int, Contents] = {}
         self.done = 0
@@ -93,7 +94,7 @@ class _Passes:
         try:
             opened = checkpoint.open()
             known = contents(opened) if ledger is None else ledger.contents(checkpoint, opened, rehash=rehash)
-            plan = self.survey.plan(opened, known)
+            plan = self.survey.planned(opened, known)
         except (ValueError, OSError) as error:
             self._fail(index, checkpoint, error)
             return
@@ -106,8 +107,8 @@ class _Passes:
         self.plans.setdefault(form, plan)
         self._keep(index, checkpoint, opened)
         if not self.survey.selection.of_subspaces:
-            for place in self.survey.places:
-                self._of_layer(index, plan, place, Remembered(learning=False))
+            for layer in self.survey.layers:
+                self._of_layer(index, plan, layer, Remembered(learning=False))
         self._tick()
 
     def _keep(self, index: int, checkpoint: Checkpoint, opened: Contents) -> None:
@@ -116,19 +117,19 @@ class _Passes:
         if mapped and sum(len(one.tensors) for one in self.headers.values()) + len(opened.tensors) <= _HEADERS:
             self.headers[index] = opened
 
-    def layer(self, place: Place) -> None:
+    def compare(self, layer: TowerLayer) -> None:
         """The readings of one layer at all checkpoints, the final one first to be compared with."""
         remembered = Remembered()
         for index in [*list(self.forms)[-1:], *self.forms]:
-            self._of_layer(index, None, place, remembered)
+            self._of_layer(index, None, layer, remembered)
             if not remembered.learning:
                 self._tick()
             remembered.learning = False
 
-    def _of_layer(self, index: int, plan: Plan | None, place: Place, remembered: Remembered) -> None:
+    def _of_layer(self, index: int, plan: TensorPlan | None, layer: TowerLayer, remembered: Remembered) -> None:
         """The readings of one layer of a checkpoint; without its plan it is opened anew."""
         try:
-            for reading in self._readings(plan or self._bound(index, place), place, remembered):
+            for reading in self._readings(plan or self._bound(index, layer), layer, remembered):
                 if not remembered.learning:
                     self.recorder.add(index, reading)
         except (ValueError, OSError) as error:  # its files were changed since the first pass
@@ -159,32 +160,32 @@ class _Passes:
         if self.survey.selection.of_subspaces and self.forms and len(self.survey.series) - 1 not in self.forms:
             yield f"the last checkpoint cannot be read: the final one that others are compared with is step {last}"
 
-    def _bound(self, index: int, place: Place) -> Plan:
+    def _bound(self, index: int, layer: TowerLayer) -> TensorPlan:
         """The plan of one layer of a checkpoint, opened anew, by the plan of another one of its form."""
         opened = self.headers.get(index) or self.survey.series[index].open()
         form = self.plans[self.forms[index]]
-        chosen = {place: form.layers[place]} if place in form.layers else {}
-        matrices = [one for one in form.matrices if (one.tower, one.layer) == place]
-        names = [m.tensor.name for m in chosen.get(place, ())] + [one.tensor.name for one in matrices]
+        chosen = {layer: form.layers[layer]} if layer in form.layers else {}
+        matrices = [one for one in form.matrices if (one.tower, one.layer) == layer]
+        names = [m.tensor.name for m in chosen.get(layer, ())] + [one.tensor.name for one in matrices]
         if opened.adapter is not None or self.survey.base is not None or any(n not in opened.tensors for n in names):
-            return self.survey.plan(opened)
-        layers = (
-            {place: tuple(replace(m, tensor=opened.tensors[m.tensor.name]) for m in chosen[place])} if chosen else {}
+            return self.survey.planned(opened)
+        attention = (
+            {layer: tuple(replace(m, tensor=opened.tensors[m.tensor.name]) for m in chosen[layer])} if chosen else {}
         )
         whole = tuple(replace(one, tensor=opened.tensors[one.tensor.name]) for one in matrices)
-        return replace(form, layers=layers, matrices=whole)
+        return replace(form, layers=attention, matrices=whole)
 
-    def _readings(self, plan: Plan, place: Place, remembered: Remembered) -> Iterator[Reading]:
+    def _readings(self, plan: TensorPlan, layer: TowerLayer, remembered: Remembered) -> Iterator[Reading]:
         selection = self.survey.selection
-        if place in plan.layers:
-            weights = plan.attention(*place)
+        if layer in plan.layers:
+            weights = plan.attention(*layer)
             if selection.of_circuits:
-                yield from of_heads(weights, *place, selection, remembered)
+                yield from of_heads(weights, *layer, selection, remembered)
             if selection.any_of(BALANCE) and not remembered.learning:
-                yield from of_balance(weights, *place, selection, remembered)
+                yield from of_balance(weights, *layer, selection, remembered)
         for matrix in plan.matrices if selection.of_circuits else ():
             embedding = matrix.role in ("embed", "unembed")
-            if (matrix.tower, matrix.layer) == place and not (embedding and selection.layers is not None):
+            if (matrix.tower, matrix.layer) == layer and not (embedding and selection.layers is not None):
                 yield of_matrix(matrix, selection, remembered, budget=self.survey.budget)
 
     def _fail(self, index: int, checkpoint: Checkpoint, error: Exception) -> None:
@@ -196,11 +197,11 @@ class _Passes:
 
     def _tick(self) -> None:
         self.done += 1
-        total = len(self.survey.series) * (1 + len(self.survey.places) * self.survey.selection.of_subspaces)
+        total = len(self.survey.series) * (1 + len(self.survey.layers) * self.survey.selection.of_subspaces)
         self.progress(min(self.done, total), total)
 
 
-def _form(plan: Plan) -> tuple:
+def _form(plan: TensorPlan) -> tuple:
     """Names, shapes and types of all that is analysed: plans of one form differ only in their numbers."""
     tensors = [match.tensor for matches in plan.layers.values() for match in matches]
     whole = [(one.name, one.tensor.shape, one.tensor.stored) for one in plan.matrices]

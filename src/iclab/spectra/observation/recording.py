@@ -48,11 +48,11 @@ class Recorder:
         """All matrices, each number beside its level on random numbers."""
         self._settle()
         return tuple(
-            slot.series(key, self.selection, self.unread) for key, slot in sorted(self._slots.items(), key=_place)
+            slot.series(key, self.selection, self.unread) for key, slot in sorted(self._slots.items(), key=_order)
         )
 
 
-def _place(item: tuple[Key, "_Slot"]) -> tuple:
+def _order(item: tuple[Key, "_Slot"]) -> tuple:
     key, slot = item
     order = ("QK", "QK averaged", "OV", "QK balance", "OV balance")
     rank = order.index(slot.last.role) if slot.last.role in order else len(order)

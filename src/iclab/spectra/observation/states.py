@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from iclab.spectra.checkpoints.names import csv_cell
-from iclab.spectra.layouts import Plan
+from iclab.spectra.layouts import TensorPlan
 from iclab.spectra.measures.factors import slices
 from iclab.spectra.observation.dynamics import Row
 from iclab.spectra.observation.measurements import (
@@ -32,7 +32,7 @@ def training_selection(k: int) -> Selection:
     return Selection(measures=(*RANKS, OVERLAP), leading=k, max_elements=LARGEST)
 
 
-def snapshot(plan: Plan, step: int, asked: Selection, remembered: Remembered) -> list[Row]:
+def snapshot(plan: TensorPlan, step: int, asked: Selection, remembered: Remembered) -> list[Row]:
     """Ranks, norms and overlaps with the state before of all matrices; `remembered` then holds this state.
 
     Of matrices outside attention of more than four million numbers there is the norm alone. Levels on random
@@ -59,7 +59,7 @@ def table(rows: Iterable[Row]) -> str:
     return text.getvalue()
 
 
-def _readings(plan: Plan, asked: Selection, remembered: Remembered) -> Iterator[Reading]:
+def _readings(plan: TensorPlan, asked: Selection, remembered: Remembered) -> Iterator[Reading]:
     for tower, layer in plan.layers:
         yield from of_heads(plan.attention(tower, layer), tower, layer, asked, remembered)
     for matrix in plan.matrices:

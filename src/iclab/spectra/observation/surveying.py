@@ -7,12 +7,10 @@ from iclab.numerics import require, whole_number
 from iclab.spectra.checkpoints import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.tensors import Tensor
-from iclab.spectra.layouts import Layout, Plan, planned
+from iclab.spectra.layouts import Layout, TensorPlan, planned
+from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.observation.cost import Cost, cost, promised
 from iclab.spectra.observation.selection import DEFAULT, Selection, refuse_loose_keywords
-
-Place = tuple[str, int]
-"""Name of a tower, number of a layer."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +21,13 @@ class Survey:
     layout: Layout | None
     base: Mapping[str, Tensor] | None
     selection: Selection
-    places: tuple[Place, ...]
+    layers: tuple[TowerLayer, ...]
     cost: Cost
     budget: float  # bytes that the values of one whole matrix may take; beyond it only leading ones are found
     family: str
     samples_per_step: float | None = None  # as the config of the last checkpoint says
 
-    def plan(self, opened: Contents, known: Mapping[str, Content] | None = None) -> Plan:
+    def planned(self, opened: Contents, known: Mapping[str, Content] | None = None) -> TensorPlan:
         """The plan of one checkpoint."""
         return planned(opened, self.layout, base=self.base, known=known)
 
@@ -53,12 +51,12 @@ def survey(
     opened = _last_open(series.checkpoints)
     plan = planned(opened, layout, base=base)
     tensors = _read(opened, plan, base or {})
-    places = _places(plan, selection.layers)
+    layers = _layers(plan, selection)
     _check_heads(plan, selection)
-    _check_fold(plan, selection, places)
-    expected = cost(plan, tensors, selection, len(series), places)
+    _check_fold(plan, selection, layers)
+    expected = cost(plan, tensors, selection, len(series), layers)
     return Survey(
-        series, layout, base, selection, places, expected, promised(tensors), plan.layout.family, _samples(opened)
+        series, layout, base, selection, layers, expected, promised(tensors), plan.layout.family, _samples(opened)
     )
 
 
@@ -73,23 +71,24 @@ def _last_open(checkpoints: Sequence[Checkpoint]) -> Contents:
     raise complaint or ValueError("series must not be empty.")
 
 
-def _read(opened: Contents, plan: Plan, base: Mapping[str, Tensor]) -> list[Tensor]:
+def _read(opened: Contents, plan: TensorPlan, base: Mapping[str, Tensor]) -> list[Tensor]:
     """All tensors that are read for one checkpoint, those that adapters change with what they change to."""
     matches = [match.tensor for layer in plan.layers.values() for match in layer]
     made = {one.name: one for one in (*matches, *(matrix.tensor for matrix in plan.matrices))}
     return [*opened.tensors.values(), *({**base, **made} if opened.adapter is not None else {}).values()]
 
 
-def _places(plan: Plan, layers: Sequence[int] | None) -> tuple[Place, ...]:
-    """Tower and layer of everything that is selection, in order."""
+def _layers(plan: TensorPlan, selection: Selection) -> tuple[TowerLayer, ...]:
+    """The selected layers of all towers, in order."""
     every = sorted(set(plan.layers) | {(one.tower, one.layer) for one in plan.matrices})
     there = sorted({layer for _, layer in every})
-    absent = sorted(set(layers or ()) - set(there))
+    chosen = selection.layers
+    absent = sorted(set(chosen or ()) - set(there))
     require(not absent, f"layers must be among {_listed(there)}; got {', '.join(map(str, absent))}.")
-    return tuple(place for place in every if layers is None or place[1] in layers)
+    return tuple(layer for layer in every if chosen is None or layer[1] in chosen)
 
 
-def _check_heads(plan: Plan, selection: Selection) -> None:
+def _check_heads(plan: TensorPlan, selection: Selection) -> None:
     count = plan.layout.geometry.heads
     for head in selection.heads or ():
         whole_number("heads", head, least=-1)
@@ -97,8 +96,8 @@ def _check_heads(plan: Plan, selection: Selection) -> None:
     require(not wrong, f"heads must be from 0 to {count - 1}; got {', '.join(map(str, wrong))}.")
 
 
-def _check_fold(plan: Plan, selection: Selection, places: Iterable[Place]) -> None:
-    bare = [place for place in places if place in plan.layers and selection.fold and not _normed(plan, place)]
+def _check_fold(plan: TensorPlan, selection: Selection, layers: Iterable[TowerLayer]) -> None:
+    bare = [layer for layer in layers if layer in plan.layers and selection.fold and not _normed(plan, layer)]
     require(
         not bare,
         f"fold needs the norm in front of attention; layer {bare[0][1] if bare else ''} has none that is known. "
@@ -106,8 +105,8 @@ def _check_fold(plan: Plan, selection: Selection, places: Iterable[Place]) -> No
     )
 
 
-def _normed(plan: Plan, place: Place) -> bool:
-    return any(match.rule.role == "norm" for match in plan.layers[place])
+def _normed(plan: TensorPlan, layer: TowerLayer) -> bool:
+    return any(match.rule.role == "norm" for match in plan.layers[layer])
 
 
 def _samples(opened: Contents) -> float | None:
