@@ -1,4 +1,4 @@
-"""All of an observation but its table and its fans, as plain values for JSON."""
+"""The document of an inspection: all but its table and its singular values, as plain values for JSON."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import Any
 
 from iclab import __version__
 from iclab.inspection.behavior import Joined, behavior_changes
-from iclab.inspection.tables import Runs, defined, plain, whose
+from iclab.inspection.tables import Runs, defined, json_numbers, whose
 from iclab.spectra.observation.dynamics import ChangePoint, SpectralDynamics
 from iclab.spectra.observation.surveying import Survey
 
@@ -56,7 +56,7 @@ def _change_point(point: ChangePoint) -> dict[str, Any]:
 def _behavior(joined: Joined, dynamics: SpectralDynamics) -> dict[str, Any]:
     changes = behavior_changes(joined, dynamics.steps)
     return {
-        "columns": {name: plain(values) for name, values in joined.columns.items()},
+        "columns": {name: json_numbers(values) for name, values in joined.columns.items()},
         "changes": {name: defined(one.step) for name, one in changes.items() if one.called},
         "steps_without_checkpoint": list(joined.unmatched),
         "checkpoints_without_row": list(joined.absent),

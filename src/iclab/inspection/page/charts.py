@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAPPED = ("effective_rank", "stable_rank", "overlap_with_final", "overlap_with_previous")
-_LAYERS, _PANELS, _FANS = 48, 36, 6  # lines of layers, panels of layers, fans
+_LAYERS, _PANELS, _MATRICES = 48, 36, 6  # lines of layers, panels of layers, matrices with trajectories
 COLUMNS = 3  # of behavior, that are drawn
 _GREY, _WIDTH = "#8a929c", 10.0
 Curves = Mapping[str, np.ndarray]
@@ -41,7 +41,7 @@ def curves(group: Group, axis: StepAxis, behavior: Curves, others: Mapping[str, 
                     axes.plot(other.steps, median, color=color, lw=1.4, ls=(0, (4, 2)), zorder=5)
         first = 2 * -(-len(titles) // 2)
         for axes, (title, values) in zip(cells[first:], shown.items(), strict=False):
-            _titled(axes, f"behavior: {plain(title)}")
+            _titled(axes, f"behavior: {figure_text(title)}")
             there = np.isfinite(values)
             axes.plot(group.steps[there], values[there], color=COLORS[1], lw=1.4, marker=".", ms=3)
         for index in {len(titles), *range(first + len(shown), 2 * rows)} - {first}:
@@ -96,7 +96,7 @@ def maps(group: Group, axis: StepAxis, *, name: str) -> str:
     return _svg(draw, (_WIDTH, 0.5 + tall * rows), name)
 
 
-def fans(group: Group, axis: StepAxis, *, name: str) -> str:
+def trajectories(group: Group, axis: StepAxis, *, name: str) -> str:
     """Leading singular values of those matrices whose effective rank moved most."""
     matrices = moved(group)
     across = min(3, len(matrices))
@@ -109,7 +109,7 @@ def fans(group: Group, axis: StepAxis, *, name: str) -> str:
         panels = _grid(figure, rows, across)
         for axes, series in zip(panels.ravel(), matrices, strict=False):
             where = [f"layer {series.layer}"] if series.layer is not None else []
-            where += [f"head {series.head}"] if series.head is not None else [plain(series.matrix)]
+            where += [f"head {series.head}"] if series.head is not None else [figure_text(series.matrix)]
             _titled(axes, ", ".join(where))
             values = group.leading(series)
             values = values[:, np.isfinite(values).any(axis=0)]
@@ -127,7 +127,7 @@ def fans(group: Group, axis: StepAxis, *, name: str) -> str:
 
 
 def moved(group: Group) -> list[Any]:
-    """The matrices to draw fans of: those whose effective rank, or norm, varies most for its size."""
+    """The matrices whose singular values are drawn: those whose effective rank, or norm, varies most for its size."""
     measure = "effective_rank" if "effective_rank" in group.measures else None
     values = group.values(measure) if measure else np.stack([series.norm[group.order] for series in group.matrices])
     low, middle, high = (
@@ -135,7 +135,7 @@ def moved(group: Group) -> list[Any]:
     )
     range_ = np.divide(high - low, np.abs(middle), out=np.full(len(values), -1.0), where=np.abs(middle) > 0)
     range_ = np.where(np.isfinite(range_), range_, -1.0)
-    shown = np.sort(np.argsort(-range_, kind="stable")[:_FANS])
+    shown = np.sort(np.argsort(-range_, kind="stable")[:_MATRICES])
     return [group.matrices[index] for index in shown]
 
 
@@ -146,7 +146,7 @@ def even(names: Sequence[int], most: int) -> list[int]:
     return [names[index] for index in np.round(np.linspace(0, len(names) - 1, most)).astype(int)]
 
 
-def plain(text: str, *, longest: int = 40) -> str:
+def figure_text(text: str, *, longest: int = 40) -> str:
     """A name for a figure: without control characters, its middle left out when it is long."""
     shown = text if len(text) <= longest else f"{text[: longest // 2]}…{text[-longest // 2 :]}"
     return terminal(shown)

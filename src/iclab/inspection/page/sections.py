@@ -23,7 +23,7 @@ Runs = Mapping[str, SpectralDynamics]
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A table, its first rows, and a line that says how many more there are."""
 
     header: Sequence[str]
@@ -41,14 +41,14 @@ class Picture:
 
 
 @dataclass
-class Room:
+class FigureBudget:
     """What is left for figures, and which were left out."""
 
     left: int = _FIGURES
     without: list[str] = field(default_factory=list)
 
     def take(self, title: str, caption: str, draw: Callable[[], str]) -> Iterator[Picture]:
-        """The figure, if there is room for it; otherwise its title is kept."""
+        """The figure, if the budget has room for it; otherwise its title is kept."""
         svg = draw() if self.left > 0 else ""
         size = len(svg.encode())
         if svg and size <= min(self.left, _ONE_FIGURE):
@@ -65,14 +65,14 @@ class Section:
     name: str
     facts: str
     broken: bool
-    integrity: Table
+    integrity: PageTable
     curves: Sequence[Picture]
     maps: Sequence[Picture]
-    fans: Sequence[Picture]
-    changes: Table
+    trajectories: Sequence[Picture]
+    changes: PageTable
     verdict: str
-    troubles: Table
-    skipped: Table
+    troubles: PageTable
+    skipped: PageTable
     notes: Sequence[str]
 
 
@@ -83,15 +83,15 @@ def page(runs: Runs, joined: Joined | None = None) -> str:
     """
     from jinja2 import Environment, PackageLoader
 
-    room, there = Room(), {name: groups(dynamics) for name, dynamics in runs.items()}
+    budget, there = FigureBudget(), {name: groups(dynamics) for name, dynamics in runs.items()}
     sections = [
-        _section(name, dynamics, there, joined if index == 0 else None, room, number=index)
+        _section(name, dynamics, there, joined if index == 0 else None, budget, number=index)
         for index, (name, dynamics) in enumerate(runs.items())
     ]
     templates = Environment(loader=PackageLoader("iclab.inspection", "page"), autoescape=True, trim_blocks=True)
     return templates.get_template("page.html").render(
-        sections=sections, numbers=_numbers(there), version=__version__, without=room.without[:_ROWS],
-        count=len(room.without), unmatched=_left_out(joined), limit=LARGEST // 1_000_000,
+        sections=sections, numbers=_numbers(there), version=__version__, without=budget.without[:_ROWS],
+        count=len(budget.without), unmatched=_left_out(joined), limit=LARGEST // 1_000_000,
     )  # fmt: skip
 
 
@@ -100,33 +100,33 @@ def _section(
     dynamics: SpectralDynamics,
     there: Mapping[str, tuple[Group, ...]],
     joined: Joined | None,
-    room: Room,
+    budget: FigureBudget,
     *,
     number: int,
 ) -> Section:
     axis = StepAxis(dynamics.steps.astype(float))
     parts = [part for part in there[name] if part.measures]
     others = {other: found for other, found in there.items() if other != name}
-    curves, maps, fans = [], [], []
+    curves, maps, trajectories = [], [], []
     for index, group in enumerate(parts):  # by worth, so that what is left out is what matters least
         label = f"run{number}-group{index}"
         behavior = {} if joined is None else {one: values[group.order] for one, values in joined.columns.items()}
         twins = same(group, others)
         draw = partial(charts.curves, group, axis, behavior, twins, name=f"{label}-curves")
-        curves += room.take(f"{_told(group)} against step", _caption(group, twins), draw)
+        curves += budget.take(f"{_told(group)} against step", _caption(group, twins), draw)
         if group.of_heads and "effective_rank" in group.measures:
             draw = partial(charts.bands, group, axis, "effective_rank", name=f"{label}-bands")
-            curves += room.take(f"{_told(group)}, effective rank by layer", _bands_caption(group), draw)
+            curves += budget.take(f"{_told(group)}, effective rank by layer", _bands_caption(group), draw)
         if len(group.layers) > 1 and set(charts.MAPPED) & set(group.measures):
             draw = partial(charts.maps, group, axis, name=f"{label}-maps")
             caption = "Medians over heads; grey where nothing is defined." if group.of_heads else ""
-            maps += room.take(f"{_told(group)}, layer by step", caption, draw)
+            maps += budget.take(f"{_told(group)}, layer by step", caption, draw)
         if not any(np.isfinite(group.leading(series)).any() for series in group.matrices):
             continue
-        draw = partial(charts.fans, group, axis, name=f"{label}-fans")
-        fans += room.take(f"{_told(group)}, singular values", _fans_caption(group), draw)
+        draw = partial(charts.trajectories, group, axis, name=f"{label}-fans")
+        trajectories += budget.take(f"{_told(group)}, singular values", _trajectories_caption(group), draw)
     return Section(
-        _cell(name), _facts(dynamics), dynamics.integrity.broken, _integrity(dynamics), curves, maps, fans,
+        _cell(name), _facts(dynamics), dynamics.integrity.broken, _integrity(dynamics), curves, maps, trajectories,
         _changes(dynamics, joined), _verdict(dynamics), _troubles(dynamics), _skipped(dynamics),
         [_cell(note) for note in list(dict.fromkeys(dynamics.notes))[:_ROWS]],
     )  # fmt: skip
@@ -146,11 +146,11 @@ def _facts(dynamics: SpectralDynamics) -> str:
     return terminal("; ".join(said))
 
 
-def _integrity(dynamics: SpectralDynamics) -> Table:
+def _integrity(dynamics: SpectralDynamics) -> PageTable:
     return _table(("", "kind", "what was found"), integrity_rows(dynamics))
 
 
-def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> Table:
+def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> PageTable:
     rows = [
         (
             row.layer, row.head, row.matrix, row.measure.replace("_", " "), row.step, row.size, row.ratio,
@@ -171,7 +171,7 @@ def _verdict(dynamics: SpectralDynamics) -> str:
     )
 
 
-def _troubles(dynamics: SpectralDynamics) -> Table:
+def _troubles(dynamics: SpectralDynamics) -> PageTable:
     found: Counter[tuple[str, str, str]] = Counter()
     first: dict[tuple[str, str, str], str] = {}
     for series in dynamics.matrices:
@@ -189,7 +189,7 @@ def _troubles(dynamics: SpectralDynamics) -> Table:
     return _table(("status", "matrix", "reason", "readings", "first"), rows)
 
 
-def _skipped(dynamics: SpectralDynamics) -> Table:
+def _skipped(dynamics: SpectralDynamics) -> PageTable:
     rows = [(name, reason, str(count) if count > 1 else "") for name, reason, count in skipped_rows(dynamics)]
     return _table(("tensor or file", "reason", "times"), rows)
 
@@ -230,9 +230,9 @@ def _number(value: float) -> float | None:
     return float(f"{value:.5g}") if np.isfinite(value) else None
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> PageTable:
     shown = [[_cell(cell) for cell in row] for row in rows[:_ROWS]]
-    return Table(header, shown, len(rows) - len(shown))
+    return PageTable(header, shown, len(rows) - len(shown))
 
 
 def _cell(text: str) -> str:
@@ -241,7 +241,7 @@ def _cell(text: str) -> str:
 
 
 def _told(group: Group) -> str:
-    title = charts.plain(group.title, longest=80)
+    title = charts.figure_text(group.title, longest=80)
     return title[0].upper() + title[1:]
 
 
@@ -251,7 +251,7 @@ def _caption(group: Group, others: Mapping[str, Group]) -> str:
         f"{whole}: median in black, half of them within the dark band, all within the pale one; thin lines are "
         "layers, dark the first and yellow the last. Dashed grey: random matrices of the same shape, ± 2 spreads."
     ]
-    said += [f"Dashed in color: the median of run {charts.plain(name)}." for name in others]
+    said += [f"Dashed in color: the median of run {charts.figure_text(name)}." for name in others]
     return " ".join(said)
 
 
@@ -261,7 +261,7 @@ def _bands_caption(group: Group) -> str:
     return f"Heads of each layer as bands of quantiles.{more}"
 
 
-def _fans_caption(group: Group) -> str:
+def _trajectories_caption(group: Group) -> str:
     drawn = len(charts.moved(group))
     values = max(series.leading.shape[1] for series in group.matrices)
     which = f"the {drawn} of {len(group.matrices)} that vary most" if drawn < len(group.matrices) else f"all {drawn}"

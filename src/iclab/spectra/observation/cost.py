@@ -12,7 +12,7 @@ from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.observation.measurements import SLICES
 from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, Selection
 
-ROOM = 2**26  # bytes beside four times the largest tensor
+OVERHEAD = 2**26  # bytes beside four times the largest tensor
 _HASHED = 2.5e8  # bytes a second that are hashed and squared, about
 _CALL = 6e-4  # seconds of a circuit or matrix beside its arithmetic
 _LEVELS = 0.15  # seconds in which the random levels of one shape are drawn
@@ -20,7 +20,7 @@ _VALUES, _VECTORS, _ROTATION = 12, 6, 110  # operations over the cube of a size:
 
 
 @dataclass(frozen=True)
-class Cost:
+class ObservationCost:
     """An estimate: `memory` bounds what is held beside the libraries, `seconds` is right for an idle core."""
 
     checkpoints: int
@@ -45,7 +45,7 @@ def cost(
     selection: Selection,
     checkpoints: int,
     layers: Iterable[TowerLayer],
-) -> Cost:
+) -> ObservationCost:
     """The cost of a series whose last checkpoint has this plan and these tensors."""
     every = list(tensors)
     nbytes = sum({tensor.storage or tensor.name: tensor.nbytes for tensor in every}.values())
@@ -65,7 +65,7 @@ def cost(
     calls = (circuits * passes + len(chosen) * (1 + overlaps + distances)) * _CALL
     each = work / _speed() + nbytes / _HASHED + calls
     shapes = len({one.shape for one in chosen}) + 3 * (circuits > 0)
-    return Cost(
+    return ObservationCost(
         checkpoints, len(selected), circuits, len(chosen),
         checkpoints * nbytes * (2 if selection.of_subspaces else 1),
         _memory(every, chosen, selection), (checkpoints + selection.of_subspaces) * each + _LEVELS * shapes,
@@ -74,7 +74,7 @@ def cost(
 
 def promised(tensors: Iterable[Tensor]) -> float:
     """The memory that values alone may take: four times the largest tensor and 64 MiB."""
-    return 4.0 * max((tensor.nbytes for tensor in tensors), default=0) + ROOM
+    return 4.0 * max((tensor.nbytes for tensor in tensors), default=0) + OVERHEAD
 
 
 def _memory(tensors: list[Tensor], chosen: list, selection: Selection) -> float:

@@ -15,7 +15,7 @@ from iclab.spectra.measures.changes import change
 from iclab.spectra.observation.conserved import of_balance
 from iclab.spectra.observation.dynamics import ChangePoint, MatrixSeries, SpectralDynamics
 from iclab.spectra.observation.integrity import Finding, Integrity, Record, examine, record_of
-from iclab.spectra.observation.measurements import Reading, Remembered, of_heads, of_matrix
+from iclab.spectra.observation.measurements import Comparison, Measurement, of_heads, of_matrix
 from iclab.spectra.observation.recording import Recorder
 from iclab.spectra.observation.selection import BALANCE, DEFAULT, Selection, refuse_loose_keywords
 from iclab.spectra.observation.surveying import Survey, survey
@@ -108,7 +108,7 @@ class _Passes:
         self._keep(index, checkpoint, opened)
         if not self.survey.selection.of_subspaces:
             for layer in self.survey.layers:
-                self._of_layer(index, plan, layer, Remembered(learning=False))
+                self._of_layer(index, plan, layer, Comparison(learning=False))
         self._tick()
 
     def _keep(self, index: int, checkpoint: Checkpoint, opened: Contents) -> None:
@@ -118,20 +118,20 @@ class _Passes:
             self.headers[index] = opened
 
     def compare(self, layer: TowerLayer) -> None:
-        """The readings of one layer at all checkpoints, the final one first to be compared with."""
-        remembered = Remembered()
+        """The measurements of one layer at all checkpoints, the final one first to be compared with."""
+        comparison = Comparison()
         for index in [*list(self.forms)[-1:], *self.forms]:
-            self._of_layer(index, None, layer, remembered)
-            if not remembered.learning:
+            self._of_layer(index, None, layer, comparison)
+            if not comparison.learning:
                 self._tick()
-            remembered.learning = False
+            comparison.learning = False
 
-    def _of_layer(self, index: int, plan: TensorPlan | None, layer: TowerLayer, remembered: Remembered) -> None:
-        """The readings of one layer of a checkpoint; without its plan it is opened anew."""
+    def _of_layer(self, index: int, plan: TensorPlan | None, layer: TowerLayer, comparison: Comparison) -> None:
+        """The measurements of one layer of a checkpoint; without its plan it is opened anew."""
         try:
-            for reading in self._readings(plan or self._bound(index, layer), layer, remembered):
-                if not remembered.learning:
-                    self.recorder.add(index, reading)
+            for measurement in self._measurements(plan or self._bound(index, layer), layer, comparison):
+                if not comparison.learning:
+                    self.recorder.add(index, measurement)
         except (ValueError, OSError) as error:  # its files were changed since the first pass
             self._fail(index, self.survey.series[index], error)
 
@@ -175,18 +175,18 @@ class _Passes:
         whole = tuple(replace(one, tensor=opened.tensors[one.tensor.name]) for one in matrices)
         return replace(form, layers=attention, matrices=whole)
 
-    def _readings(self, plan: TensorPlan, layer: TowerLayer, remembered: Remembered) -> Iterator[Reading]:
+    def _measurements(self, plan: TensorPlan, layer: TowerLayer, comparison: Comparison) -> Iterator[Measurement]:
         selection = self.survey.selection
         if layer in plan.layers:
             weights = plan.attention(*layer)
             if selection.of_circuits:
-                yield from of_heads(weights, *layer, selection, remembered)
-            if selection.any_of(BALANCE) and not remembered.learning:
-                yield from of_balance(weights, *layer, selection, remembered)
+                yield from of_heads(weights, *layer, selection, comparison)
+            if selection.any_of(BALANCE) and not comparison.learning:
+                yield from of_balance(weights, *layer, selection, comparison)
         for matrix in plan.matrices if selection.of_circuits else ():
             embedding = matrix.role in ("embed", "unembed")
             if (matrix.tower, matrix.layer) == layer and not (embedding and selection.layers is not None):
-                yield of_matrix(matrix, selection, remembered, budget=self.survey.budget)
+                yield of_matrix(matrix, selection, comparison, budget=self.survey.budget)
 
     def _fail(self, index: int, checkpoint: Checkpoint, error: Exception) -> None:
         if index in self.recorder.unread:

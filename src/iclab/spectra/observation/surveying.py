@@ -9,7 +9,7 @@ from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts import Layout, TensorPlan, planned
 from iclab.spectra.layouts.rules import TowerLayer
-from iclab.spectra.observation.cost import Cost, cost, promised
+from iclab.spectra.observation.cost import ObservationCost, cost, promised
 from iclab.spectra.observation.selection import DEFAULT, Selection, refuse_loose_keywords
 
 
@@ -22,7 +22,7 @@ class Survey:
     base: Mapping[str, Tensor] | None
     selection: Selection
     layers: tuple[TowerLayer, ...]
-    cost: Cost
+    cost: ObservationCost
     budget: float  # bytes that the values of one whole matrix may take; beyond it only leading ones are found
     family: str
     samples_per_step: float | None = None  # as the config of the last checkpoint says

@@ -15,7 +15,7 @@ from iclab.numerics import require, whole_number
 from iclab.spectra import checkpoints
 from iclab.spectra.layouts import Layout, from_config, from_mapping, planned
 from iclab.spectra.observation.dynamics import Row
-from iclab.spectra.observation.measurements import Remembered
+from iclab.spectra.observation.measurements import Comparison
 from iclab.spectra.observation.states import failure, snapshot, table, training_selection
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Watch:
 
     def __init__(self, source: Source, layout: Layout, out: Path | None, k: int, pace: Pace) -> None:
         self._source, self._layout, self._out, self._pace = source, layout, out, pace
-        self._selection, self._before = training_selection(k), Remembered(learning=False)
+        self._selection, self._before = training_selection(k), Comparison(learning=False)
         self._seen: int | None = None
         self.rows: list[Row] = []
 
@@ -143,7 +143,7 @@ class Watch:
         with self._pace:
             again = self._seen is None or step < self._seen
             if again:
-                self._before = Remembered(learning=False)
+                self._before = Comparison(learning=False)
             try:
                 found = snapshot(planned(self._contents(step), self._layout), step, self._selection, self._before)
             except ValueError as error:  # the tensors have changed their shapes or names
