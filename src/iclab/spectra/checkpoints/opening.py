@@ -7,7 +7,7 @@ from typing import Any
 
 from iclab.numerics import require, whole_number
 from iclab.spectra.checkpoints import folders, npz_file, safetensors_file, state_dicts
-from iclab.spectra.checkpoints.names import quoted, relative
+from iclab.spectra.checkpoints.names import path_below, quoted
 from iclab.spectra.checkpoints.paths import json_file, regular_file
 from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series, one_in
 from iclab.spectra.checkpoints.tensors import Tensor
@@ -67,7 +67,7 @@ def _checkpoint(found: folders.Found, root: Path, memory_limit: int) -> Checkpoi
     if step is None:  # a lone checkpoint; torch files may say their step within
         inside = found.files[0].suffix.lower() in (".pt", ".pth", ".ckpt")
         step = (opened().noted or 0) if inside else 0
-    return Checkpoint(step, relative(found.path, root), opened, found.files, found.missing, noted)
+    return Checkpoint(step, path_below(found.path, root), opened, found.files, found.missing, noted)
 
 
 def _noted_step(found: folders.Found, root: Path) -> int | None:
@@ -88,7 +88,7 @@ def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
         twice = next((name for name in part.tensors if name in tensors), None)
         require(
             twice is None,
-            f"shards must share no tensor; {quoted(twice or '')} is in two of {relative(found.path, root)}.",
+            f"shards must share no tensor; {quoted(twice or '')} is in two of {path_below(found.path, root)}.",
         )
         tensors |= part.tensors
         parts.append(part)

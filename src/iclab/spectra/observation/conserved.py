@@ -36,11 +36,11 @@ def of_balance(
         norm = weights.query_key_norm
         for role in ROLES:
             one_law = role == ROLES[0] and norm is not None and norm.across_heads
-            for head in (None,) if one_law else sorted(_key_heads(weights, selection)):
+            for head in (None,) if one_law else sorted(_kv_heads(weights, selection)):
                 yield failed(MatrixKey(tower, layer, head, role), role, error, shape)
         return
     levels = _levels(_Form.of(weights))
-    kept = _key_heads(weights, selection)
+    kept = _kv_heads(weights, selection)
     for role, values, level in zip(ROLES, (found.query_key, found.output_value), levels, strict=True):
         whole = len(values) != len(weights.key)
         for head, value in enumerate(values):
@@ -115,6 +115,6 @@ def _summary(found: list[Float[Array, "group"]]) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1))
 
 
-def _key_heads(weights: AttentionWeights, selection: Selection) -> set[int]:
+def _kv_heads(weights: AttentionWeights, selection: Selection) -> set[int]:
     group = group_size(weights)
     return {head // group for head in (range(len(weights.query)) if selection.heads is None else selection.heads)}
