@@ -63,7 +63,7 @@ def test_impossible_cases_are_refused_by_the_name_of_the_field(name: str, change
 
 
 def test_lists_of_numbers_are_kept_as_floats() -> None:
-    factors = replace(STUDIES["initial-scale"].quick, factors=[1, 2]).factors
+    factors = replace(STUDIES["initial-scale"].quick, factors=(np.float64(1), 2.0)).factors
     assert factors == (1.0, 2.0)
     assert {type(factor) for factor in factors} == {float}
 
