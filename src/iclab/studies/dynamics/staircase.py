@@ -63,21 +63,21 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
 
 
 def scalar_values(problem: Regression, flow: Trajectory) -> Labelled:
-    """The scalar equation dv = g v² − h v⁵ of each mode's head, entered so that it drops when the flow does.
+    """The scalar equation dv/dt = g v² − h v⁵ of each mode's head, entered so that it drops when the flow does.
 
-    Modes drop in the order of their growth g. A head that blows up at T, half_drop_shift after half of its drop,
-    starts with strength 1/(g T). Modes that the flow does not reach stay at zero.
+    Modes drop in the order of their signal g; h is the curvature. A head that blows up at T, half_drop_shift after
+    half of its drop, starts with strength 1/(g T). Modes that the flow does not reach stay at zero.
     """
     from iclab.theory import dynamics, population
 
     moments = population.moments(problem)
-    growth, damping = np.diag(moments.cross), np.diag(moments.second) * np.diag(moments.input_covariance)
-    drops, shifts = np.empty_like(growth), np.empty_like(growth)
-    drops[np.argsort(-growth, kind="stable")] = rests_and_drops(flow.time, flow.loss, dynamics.plateaus(moments))[1]
-    contribution = np.divide(growth**2, damping, out=np.zeros_like(growth), where=damping > 0)
+    signal, curvature = np.diag(moments.cross), np.diag(moments.second) * np.diag(moments.input_covariance)
+    drops, shifts = np.empty_like(signal), np.empty_like(signal)
+    drops[np.argsort(-signal, kind="stable")] = rests_and_drops(flow.time, flow.loss, dynamics.plateaus(moments))[1]
+    contribution = np.divide(signal**2, curvature, out=np.zeros_like(signal), where=curvature > 0)
     shifts[np.argsort(-contribution, kind="stable")] = dynamics.half_drop_shift(moments)
-    reached = np.isfinite(drops) & (growth > 0)
-    strengths = 1 / np.where(reached, growth * (drops - shifts), 1.0)
+    reached = np.isfinite(drops) & (signal > 0)
+    strengths = 1 / np.where(reached, signal * (drops - shifts), 1.0)
     values = dynamics.aligned_values(problem, strengths, flow.time)
     return labelled({"time": flow.time, "mode": None}, value=np.where(reached, values, 0.0))
 
