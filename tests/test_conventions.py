@@ -102,6 +102,14 @@ def test_time_per_epoch_is_that_of_the_published_settings() -> None:
     assert_allclose(MERGED.epochs(MERGED.time(np.arange(3.0))), np.arange(3.0), rtol=1e-15)
 
 
+def test_rounded_rates_are_those_of_stored_cases() -> None:
+    assert [units.rounded_rate for units in (MERGED, SEPARATE, merged_units(0.0005, 31))] == [
+        0.062,
+        0.3947308961,
+        0.031,
+    ]
+
+
 def test_a_layer_returns_from_published_units_unchanged() -> None:
     layer = random_separate(3, 2, 2, scale=0.1, rng=np.random.default_rng(0))
     back = SEPARATE.published(SEPARATE.ours(layer))

@@ -13,7 +13,7 @@ from iclab.studies import STUDIES
 from iclab.studies.dynamics.fixed_points import different
 from iclab.studies.dynamics.principal_components import resting
 from iclab.studies.dynamics.rank_staircase import with_idle_pairs
-from iclab.studies.dynamics.training import half_drop
+from iclab.studies.dynamics.training import half_drop_time
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,9 @@ from iclab.studies.dynamics.training import half_drop
         ("fixed-points", {"searches": 0}, "searches must be a whole number >= 1; got 0"),
         ("fixed-points", {"spread": -1.0}, "spread must be finite and > 0; got -1.0"),
         ("rank-staircase", {"heads": 0}, "heads must be a whole number >= 1; got 0"),
+        ("abrupt-drop", {"sequences": (5, 5)}, r"sequences must differ; got \(5, 5\). An order is fitted over"),
+        ("abrupt-drop", {"steps": 10**9}, "steps must be at most 100000000; got 1000000000"),
+        ("initial-scale", {"factors": (1.0, np.inf)}, "factors must be finite; got inf"),
     ],
 )
 def test_impossible_cases_are_refused_by_the_name_of_the_field(name: str, changes: dict, message: str) -> None:
@@ -59,9 +62,15 @@ def test_impossible_cases_are_refused_by_the_name_of_the_field(name: str, change
         replace(STUDIES[name].quick, **changes)
 
 
-def test_the_half_drop_is_where_a_curve_passes_the_middle_of_its_ends() -> None:
+def test_lists_of_numbers_are_kept_as_floats() -> None:
+    factors = replace(STUDIES["initial-scale"].quick, factors=(np.float64(1), 2.0)).factors
+    assert factors == (1.0, 2.0)
+    assert {type(factor) for factor in factors} == {float}
+
+
+def test_the_half_drop_time_is_where_a_curve_passes_the_middle_of_its_ends() -> None:
     time = np.linspace(0, 10, 101)
-    assert_allclose(half_drop(time, 3 - 0.2 * time), 5.0, rtol=1e-12)
+    assert_allclose(half_drop_time(time, 3 - 0.2 * time), 5.0, rtol=1e-12)
 
 
 def test_idle_pairs_do_not_change_the_layer() -> None:
@@ -71,7 +80,7 @@ def test_idle_pairs_do_not_change_the_layer() -> None:
     assert_allclose(wider.gamma(), layer.gamma(), rtol=1e-15)
 
 
-def test_conspicuous_plateaus_follow_after_each_multiple_of_the_rank() -> None:
+def test_visible_plateaus_follow_after_each_multiple_of_the_rank() -> None:
     study = STUDIES["rank-staircase"]
     case = replace(study.full, ranks=(1, 3, 8))
     levels = study.theory(replace(case, steps=10), study.start(case, 0))["levels"].loss
@@ -102,13 +111,13 @@ def test_few_heads_are_predicted_to_rest_at_small_sets_alone() -> None:
     case = replace(study.quick, heads=1, searches=1)
     points = study.theory(case, study.start(case, 0))["points"].loss
     # null loss 1; λ/a with a = 1 + (1 + 1/λ)/31 for λ = .6, .28, .12
-    worth = np.array([0.6, 0.28, 0.12]) / (1 + (1 + 1 / np.array([0.6, 0.28, 0.12])) / 31)
-    assert_allclose(points, np.sort([1, *(1 - worth)]), rtol=1e-12)
+    contribution = np.array([0.6, 0.28, 0.12]) / (1 + (1 + 1 / np.array([0.6, 0.28, 0.12])) / 31)
+    assert_allclose(points, np.sort([1, *(1 - contribution)]), rtol=1e-12)
 
 
-def test_answers_are_taken_where_the_loss_rests() -> None:
+def test_predictions_are_taken_where_the_loss_rests() -> None:
     time = np.geomspace(1, 1000, 7)
     loss = np.array([1.0, 0.99, 0.52, 0.5, 0.49, 0.1, 0.1])
-    answers = np.arange(7.0)[:, None]
-    taken = resting(time, loss, answers, np.array([1.0, 0.5, 0.1, 0.0]))
+    predictions = np.arange(7.0)[:, None]
+    taken = resting(time, loss, predictions, np.array([1.0, 0.5, 0.1, 0.0]))
     assert_allclose(taken[:, 0], [3, 6, np.nan])

@@ -14,6 +14,8 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Protocol, get_type_hints, runtime_checkable
 
+import numpy as np
+
 from iclab.numerics.checks import (
     checked,
     checked_number,
@@ -27,9 +29,9 @@ from iclab.numerics.checks import (
 )
 
 __all__ = [
-    "Ascending", "Checked", "Constraint", "Count", "Counts", "Fraction", "Increasing", "Kind", "Magnitude",
-    "Magnitudes", "Multiple", "Nonnegative", "OneOf", "Positive", "Positives", "Real", "Reals", "Share", "Whole",
-    "Wholes", "constraints",
+    "Ascending", "Checked", "Constraint", "Count", "Counts", "Distinct", "Floats", "Fraction", "Increasing", "Kind",
+    "Magnitude", "Magnitudes", "Multiple", "Nonnegative", "OneOf", "Positive", "Positives", "Real", "Reals",
+    "Share", "Whole", "Wholes", "constraints",
 ]  # fmt: skip
 
 
@@ -173,6 +175,38 @@ class Ascending:
 
     def __str__(self) -> str:
         return "≥ 0, increasing"
+
+
+@dataclass(frozen=True)
+class Floats:
+    """One or several finite numbers; kept as a tuple of floats."""
+
+    at_least: float = -math.inf
+
+    def __call__(self, name: str, value: Any) -> tuple[float, ...]:
+        """The numbers as floats."""
+        several = tuple(map(float, np.atleast_1d(checked(name, value, at_least=self.at_least, infinite=False))))
+        bound = f" and >= {self.at_least:g}" if self.at_least > -math.inf else ""
+        require(len(several) > 0, f"{name} must be finite{bound}; got {several}. Give one number or more.")
+        return several
+
+    def __str__(self) -> str:
+        return f"≥ {self.at_least:g}" if self.at_least > -math.inf else "finite"
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Several values of which no two are equal."""
+
+    advice: str = ""
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """The values as they came."""
+        require(len(set(value)) == len(value), f"{name} must differ; got {value}.{self.advice and ' ' + self.advice}")
+        return value
+
+    def __str__(self) -> str:
+        return "all different"
 
 
 Count = Annotated[int, Whole()]

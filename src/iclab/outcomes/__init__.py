@@ -24,19 +24,17 @@ from iclab.outcomes.modes import (
     TransformerCurves,
 )
 from iclab.outcomes.pretraining import Errors, EstimatorErrors, FittedErrors
-from iclab.outcomes.training import DropCounts, HeadCurves, Levels, LossCurve, SearchEnds, Trajectory, ValueCurves
+from iclab.outcomes.training import Levels, LossCurve, Trajectory
 from iclab.outcomes.view import Groups, View
 
 __all__ = [
     "VOCABULARY",
-    "DropCounts",
     "Errors",
     "EstimatorErrors",
     "ExpectedLoss",
     "FittedErrors",
     "GammaRuns",
     "Groups",
-    "HeadCurves",
     "HeadRuns",
     "Labelled",
     "Levels",
@@ -46,12 +44,10 @@ __all__ = [
     "ModeCurves",
     "ModeDescent",
     "Quantity",
-    "SearchEnds",
     "SingleHeadCurves",
     "SmallNoiseLoss",
     "Trajectory",
     "TransformerCurves",
-    "ValueCurves",
     "View",
     "labelled",
     "parts",

@@ -1,67 +1,58 @@
 """Does attention with merged key and query learn in context in one abrupt drop?
 
-Linear attention whose key and query are one matrix for each head has two fixed points: nothing learned, and
-the least loss. From a small start it waits near the first and then drops to the second. Theory is the
-gradient flow of the population loss, and the few scalars it reduces to from a small start. Simulation is
-gradient descent: on the population moments, to show that it becomes that flow as its step shrinks, and on
-drawn sequences with every weight that reaches the prediction free, to show where a finite training set
-ends. Published as figure 1 of arXiv 2501.16265.
+Linear attention whose key and query are one matrix for each head has two fixed points: nothing learned, and the
+least loss. From a small start it waits near the first and then drops to the second. Theory is the gradient flow of
+the population loss, and the few scalars it reduces to from a small start. Simulation is gradient descent: on the
+population moments, which becomes that flow as the learning rate falls, and on drawn sequences with every weight that
+reaches the prediction free, to show where a finite training set ends. Published as figure 1 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from iclab import figures
-from iclab.attention import MergedAttention, random_merged
+from iclab.attention import MergedAttention
 from iclab.claims import ExactInRate, LimitInSequences
-from iclab.outcomes import Labelled, Levels, LossCurve
+from iclab.outcomes import Labelled, LossCurve, labelled
 from iclab.problem import Regression
+from iclab.studies.dynamics import training
 from iclab.studies.dynamics.published import merged_units
-from iclab.studies.dynamics.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
 from iclab.study import Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case"]
 
 PUBLISHED = merged_units(0.001, context_length=31)
 
 
 @dataclass(frozen=True)
-class Case(TrainingCase):
+class Case(training.TrainingCase):
     """One run of merged key-query attention."""
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)
     heads: int = 8  # H, heads
     initial: float = 1e-6 * PUBLISHED.weight_scale  # standard deviation of every entry at the start; published
-    rate: float = PUBLISHED.rate  # η, step of gradient descent on half the mean squared error; published
+    rate: float = PUBLISHED.rate  # η, learning rate on half the mean squared error; published
     steps: int = 6000  # steps of gradient descent; published
     sequences: tuple[int, ...] = (2000, 8000, 32000)  # P, sizes of the training sets
 
 
-def start(case: Case, seed: int) -> MergedAttention:
-    """Small independent normal entries."""
-    return random_merged(case.problem.dimension, case.heads, scale=case.initial, rng=np.random.default_rng(seed))
-
-
-def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Levels]:
+def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labelled]:
     """The gradient flow, its two levels, and the D + 1 scalars that it reduces to from a small start."""
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
-    time = case.rate * marks(case.steps)
+    time = case.rate * training.marks(case.steps)
     return {
         "flow": dynamics.merged_flow(moments, start, time),
         "reduced": dynamics.reduced_merged_flow(moments, dynamics.growing_amplitude(moments, start), time),
-        "levels": Levels(np.array([moments.null_loss, population.best_loss(moments)])),
+        "levels": labelled({"plateau": None}, loss=[moments.null_loss, population.best_loss(moments)]),
     }
 
 
 def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
-    from iclab.theory import population
-
-    moments = population.moments(case.problem)
     return {
-        "rates": by_rate(moments, start, rate=case.rate, steps=case.steps),
-        "sequences": by_sequences(case, on_sequences(case, start, key=key)),
+        "rates": training.by_rate(case, start),
+        "sequences": training.by_sequences(case, training.on_sequences(case, start, key=key)),
     }
 
 
@@ -70,7 +61,7 @@ def figure(view: View, figure: Figure) -> None:
     axes = figure.subplots()
     reduced = view.theory.reduced.isel(seed=0)
     figures.dashed_line(axes, reduced.time, reduced.loss, color=figures.COLORS[1], label="D + 1 scalars, seed 0")
-    loss_panel(axes, view, title="merged key and query: one abrupt drop", epoch=PUBLISHED.rate)
+    training.loss_panel(axes, view, title="merged key and query: one abrupt drop", epoch=PUBLISHED.rate)
 
 
 STUDY = Study(
@@ -85,6 +76,7 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(ExactInRate(), LimitInSequences()),
-    start=start,
+    start=training.small_merged,
+    vocabulary=training.LEVELS,
     headline=True,
 )

@@ -3,69 +3,60 @@
 A layer trained on contexts of mixed lengths learns as if each had one effective length, the harmonic mean. The loss
 of any layer on contexts of another length, with other noise or other covariances, is the same quadratic form with the
 moments of that law. Theory is the gradient flow on the mixed lengths, its plateaus, and that formula for the layer
-of least loss. Simulation trains by gradient descent: on the population moments, whose loss theory shares, at three
-rates, and on drawn sequences of mixed lengths with every weight that reaches the prediction free. It tests the layer
-of least loss on drawn contexts, and its mean squared errors are judged in standard errors. Training follows
-section 2.2 of arXiv 2501.16265; the shifts go beyond it.
+of least loss. Simulation trains by gradient descent, on the population moments, whose loss theory shares, and on
+drawn sequences with every weight that reaches the prediction free, and tests the layer of least loss on drawn
+contexts. Training follows section 2.2 of arXiv 2501.16265; the shifts go beyond it.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.attention import MergedAttention, SeparateAttention, random_separate
+from iclab.attention import MergedAttention, SeparateAttention
 from iclab.claims import ExactInRate, LimitInSequences, WithinErrors
-from iclab.numerics import require, whole_number
-from iclab.outcomes import Labelled, Levels, LossCurve, labelled
-from iclab.problem import Regression, checked_lengths
-from iclab.studies.dynamics.training import (
-    TrainingCase,
-    by_rate,
-    by_sequences,
-    first_seed,
-    loss_panel,
-    marks,
-    on_sequences,
-    test_panel,
-)
+from iclab.numerics import Count, Floats, require
+from iclab.outcomes import Labelled, Trajectory, labelled
+from iclab.problem import Lengths, Regression
+from iclab.studies.dynamics import training
+from iclab.studies.dynamics.published import separate_units
 from iclab.study import Figure, Key, Preset, Study, View
 
-EPOCH = 0.3947308961  # training time of an epoch of the published run: 2 × its rate .02 × N^(2/3)
+__all__ = ["STUDY", "Case"]
+
+Nonnegatives = Annotated[tuple[float, ...], Floats(at_least=0.0)]
+PUBLISHED = separate_units(0.02, context_length=31)
+TESTS = {
+    "lengths": ("context_length", "context length $N$"),
+    "noises": ("noise", "label noise ρ"),
+    "inputs": ("tilt", "power of $\\lambda$ in the inputs"),
+    "tasks": ("tilt", "power of $\\lambda$ in the tasks"),
+}
 
 
 @dataclass(frozen=True)
-class Case(TrainingCase):
+class Case(training.TrainingCase):
     """Training on mixed context lengths, then tests under other laws of contexts."""
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=tuple(range(4, 32)))
     heads: int = 5  # H, heads
     initial: float = 0.25  # size of value, key and query of a head at the start
-    rate: float = 0.3947308961  # η, step of gradient descent on half the mean squared error; published
+    rate: float = PUBLISHED.rounded_rate  # η, learning rate on half the mean squared error; published
     steps: int = 2000  # steps of gradient descent
     sequences: tuple[int, ...] = (300, 3000, 30000)  # P, sizes of the training sets
-    test_lengths: tuple[int, ...] = (2, 8, 32, 128)  # N, context lengths of the tests
-    test_noises: tuple[float, ...] = (0.0, 0.2, 0.8)  # ρ, label noise of the tests
-    input_tilts: tuple[float, ...] = (0.0, 1.0, 2.0)  # powers of λ that test inputs have as covariance
-    task_tilts: tuple[float, ...] = (-1.0, 0.0, 1.0)  # powers of λ that test tasks have as covariance
-    test_contexts: int = 2000  # contexts drawn for each test and seed
+    test_lengths: Lengths = (2, 8, 32, 128)  # N, context lengths of the tests
+    test_noises: Nonnegatives = (0.0, 0.2, 0.8)  # ρ, label noise of the tests
+    input_tilts: Nonnegatives = (0.0, 1.0, 2.0)  # powers of λ that test inputs have as covariance
+    task_tilts: Annotated[tuple[float, ...], Floats()] = (-1.0, 0.0, 1.0)  # powers of λ that test tasks have
+    test_contexts: Count = 2000  # contexts drawn for each test and seed
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            min(self.problem.eigenvalues) > 0,
-            f"problem.eigenvalues must be positive to be tilted; got {self.problem.eigenvalues}.",
-        )
-        object.__setattr__(self, "test_lengths", checked_lengths(self.test_lengths, "test_lengths"))
-        whole_number("test_contexts", self.test_contexts)
-        for name, least in (("test_noises", 0.0), ("input_tilts", 0.0), ("task_tilts", -np.inf)):
-            several = tuple(float(number) for number in getattr(self, name))
-            require(
-                len(several) > 0 and all(np.isfinite(several)) and min(several) >= least,
-                f"{name} must be finite{' and >= 0' if least == 0 else ''}; got {several}.",
-            )
-            object.__setattr__(self, name, several)
+        eigenvalues = self.problem.eigenvalues
+        require(min(eigenvalues) > 0, f"problem.eigenvalues must be positive to be tilted; got {eigenvalues}.")
 
     def laws(self) -> dict[str, list[Regression]]:
         """The laws of the tests: all other numbers as in training, at the longest of its context lengths."""
@@ -80,13 +71,12 @@ class Case(TrainingCase):
             ],
         }
 
-    def labelled(self, tested: dict[str, Float[np.ndarray, "n"]]) -> dict[str, Labelled]:
-        """Losses of the tests as outcomes."""
+    def labelled(self, losses: Mapping[str, Sequence[Any]]) -> dict[str, Labelled]:
+        """Losses of the tests along what is varied in each kind."""
+        points = (self.test_lengths, self.test_noises, self.input_tilts, self.task_tilts)
         return {
-            "lengths": labelled({"context_length": np.array(self.test_lengths)}, loss=tested["lengths"]),
-            "noises": labelled({"noise": np.array(self.test_noises)}, loss=tested["noises"]),
-            "inputs": labelled({"tilt": np.array(self.input_tilts)}, loss=tested["inputs"]),
-            "tasks": labelled({"tilt": np.array(self.task_tilts)}, loss=tested["tasks"]),
+            name: labelled({axis: along}, loss=losses[name])
+            for (name, (axis, _)), along in zip(TESTS.items(), points, strict=True)
         }
 
 
@@ -95,27 +85,19 @@ def rescaled(spectrum: Float[np.ndarray, "D"], like: Float[np.ndarray, "D"]) -> 
     return tuple(float(entry) for entry in spectrum * (np.sum(like) / np.sum(spectrum)))
 
 
-def start(case: Case, seed: int) -> SeparateAttention:
-    """Small independent normal entries, heads of equal strength."""
-    rng = np.random.default_rng(seed)
-    return random_separate(case.problem.dimension, case.heads, scale=case.initial, rng=rng)
-
-
-def theory(case: Case, start: SeparateAttention) -> dict[str, LossCurve | Levels | Labelled]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled | Trajectory]:
     """Training on mixed lengths; the loss of its best layer under each test law; the best loss at each length."""
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
-    flow = dynamics.separate_flow(moments, start, case.rate * marks(case.steps))
     gamma = population.best_gamma(moments)
-    laws = {name: [population.moments(law) for law in laws] for name, laws in case.laws().items()}
-    tested = {name: np.array([population.loss(law, gamma) for law in several]) for name, several in laws.items()}
-    best = np.array([population.best_loss(law) for law in laws["lengths"]])
+    laws = {name: [population.moments(law) for law in several] for name, several in case.laws().items()}
+    best = [population.best_loss(law) for law in laws["lengths"]]
     return {
-        "flow": LossCurve(flow.time, flow.loss),
-        "levels": Levels(dynamics.plateaus(moments)),
-        "best": labelled({"context_length": np.array(case.test_lengths)}, loss=best),
-        **case.labelled(tested),
+        "flow": dynamics.separate_flow(moments, start, case.rate * training.marks(case.steps)),
+        "levels": labelled({"plateau": None}, loss=dynamics.plateaus(moments)),
+        "best": labelled({"context_length": case.test_lengths}, loss=best),
+        **case.labelled({name: [population.loss(law, gamma) for law in several] for name, several in laws.items()}),
     }
 
 
@@ -126,21 +108,21 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     from iclab.simulation.linear import contexts, predictions
     from iclab.theory import population
 
-    training, *testing = jax.random.split(key, 1 + len(case.laws()))
-    moments = population.moments(case.problem)
-    layer = MergedAttention(np.ones(1), population.best_gamma(moments)[None])
+    train_key, *test_keys = jax.random.split(key, 1 + len(TESTS))
+    gamma = population.best_gamma(population.moments(case.problem))
+    layer = MergedAttention(np.ones(1), gamma[None])
 
     def test(law: Regression, key: Key) -> float:
         drawn = contexts.draw(law, case.test_contexts, key=key)
         return float(np.mean((predictions.predict(drawn, layer) - drawn.target) ** 2))
 
     tested = {
-        name: np.array([test(law, jax.random.fold_in(one, i)) for i, law in enumerate(laws)])
-        for one, (name, laws) in zip(testing, case.laws().items(), strict=True)
+        name: [test(law, jax.random.fold_in(one, i)) for i, law in enumerate(laws)]
+        for one, (name, laws) in zip(test_keys, case.laws().items(), strict=True)
     }
     return {
-        "rates": by_rate(moments, start, rate=case.rate, steps=case.steps),
-        "sequences": by_sequences(case, on_sequences(case, start, key=training)),
+        "rates": training.by_rate(case, start),
+        "sequences": training.by_sequences(case, training.on_sequences(case, start, key=train_key)),
         **case.labelled(tested),
     }
 
@@ -150,24 +132,20 @@ def figure(view: View, figure: Figure) -> None:
     panels = figure.subplot_mosaic(
         [["training", "lengths", "noises"], ["training", "inputs", "tasks"]], width_ratios=[1.7, 1, 1]
     )
-    loss_panel(panels["training"], view, title="training on mixed context lengths", epoch=EPOCH)
-    best = view.theory.best
-    lengths = best["context_length"]
-    figures.dashed_line(
-        panels["lengths"], lengths, first_seed(best.loss), color=figures.COLORS[1], label="best layer there"
-    )
-    for name, (axis, label) in _TESTS.items():
-        test_panel(panels[name], view, name, axis, label=label)
+    title, epoch = "training on mixed context lengths", PUBLISHED.rounded_rate
+    training.loss_panel(panels["training"], view, title=title, epoch=epoch)
+    best, color = view.theory.best, figures.COLORS[1]
+    loss = training.first_seed(best.loss)
+    figures.dashed_line(panels["lengths"], best["context_length"], loss, color=color, label="best layer there")
+    for name, (axis, label) in TESTS.items():
+        axes, exact = panels[name], view.theory[name]
+        figures.theory_line(axes, exact[axis], training.first_seed(exact.loss), label="this layer, theory")
+        if view.simulation:
+            figures.mean_points(axes, exact[axis], view.simulation[name].loss, label="drawn contexts")
+        axes.set(xlabel=label, ylabel="test loss")
     panels["lengths"].set_xscale("log", base=2)
     panels["lengths"].legend()
 
-
-_TESTS = {
-    "lengths": ("context_length", "context length $N$"),
-    "noises": ("noise", "label noise ρ"),
-    "inputs": ("tilt", "power of $\\lambda$ in the inputs"),
-    "tasks": ("tilt", "power of $\\lambda$ in the tasks"),
-}
 
 STUDY = Study(
     name="context-lengths",
@@ -204,8 +182,9 @@ STUDY = Study(
                 f"simulation/{name}/loss",
                 f"One formula gives the loss of the best layer on contexts with other {name}.",
             )
-            for name in _TESTS
+            for name in TESTS
         ),
     ),
-    start=start,
+    start=training.small_separate,
+    vocabulary=training.LEVELS,
 )

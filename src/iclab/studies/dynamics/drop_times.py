@@ -1,70 +1,66 @@
 """Can the times of all drops be read off the random start?
 
 From a small start every head of separate key-query attention grows on its own until one of them escapes, at a time
-that an integral gives; the others go on under what force is left. So the time of each drop follows from the weights
-at the start, without integrating the flow. Theory is this prediction. Simulation is gradient descent from the same
-start: on the population moments, whose loss theory shares, and on drawn sequences with every weight that reaches the
-prediction free, whose drops approach the predicted ones with many sequences. Goes beyond section 4 of arXiv
-2501.16265, which explains how long plateaus last up to a constant.
+that an integral gives; the others go on growing by the signal that is left. So the time of each drop follows from
+the weights at the start, without integrating the flow. Theory is this prediction. Simulation is gradient descent
+from the same start: on the population moments, whose loss theory shares, and on drawn sequences with every weight
+that reaches the prediction free. Goes beyond section 4 of arXiv 2501.16265, which explains how long plateaus last up
+to a constant.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Int
 
 from iclab import figures
-from iclab.attention import SeparateAttention, random_separate
-from iclab.claims import Limit, Within
-from iclab.outcomes import Labelled, Levels, LossCurve, labelled
+from iclab.attention import SeparateAttention
+from iclab.claims import Within
+from iclab.outcomes import Labelled, labelled
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
-from iclab.studies.dynamics.training import TrainingCase, drawn_statistics, first_seed, on_drawn, on_population
+from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case"]
 
 
 @dataclass(frozen=True)
-class Case(TrainingCase):
+class Case(training.TrainingCase):
     """Runs of separate key-query attention from small random starts."""
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)
     heads: int = 6  # H, heads
     initial: float = 0.02  # size of value, key and query of a head at the start
-    rate: float = 0.4  # η, step of gradient descent on half the mean squared error
+    rate: float = 0.4  # η, learning rate on half the mean squared error
     steps: int = 40000  # steps of gradient descent
     sequences: tuple[int, ...] = (500, 5000, 50000)  # P, sizes of the training sets
 
 
-def start(case: Case, seed: int) -> SeparateAttention:
-    """Small independent normal entries, heads of equal strength."""
-    rng = np.random.default_rng(seed)
-    return random_separate(case.problem.dimension, case.heads, scale=case.initial, rng=rng)
-
-
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled | Levels]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
     """The predicted time of each drop, and the levels between which the loss drops."""
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
     return {
         "drops": labelled({"drop": None}, half_drop=dynamics.drop_times(moments, start)),
-        "levels": Levels(dynamics.plateaus(moments)),
+        "levels": labelled({"plateau": None}, loss=dynamics.plateaus(moments)),
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled | LossCurve]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
     """Times at which gradient descent passes the middles between levels; NaN for drops after the last step."""
     from iclab.theory import dynamics, population
 
-    moments, steps = population.moments(case.problem), fine_marks(case.steps)
-    levels = dynamics.plateaus(moments)
-    exact = on_population(moments, start, rate=case.rate, steps=steps)
-    drawn = on_drawn(case, drawn_statistics(case, start, key=key), start, steps=steps)
+    steps, levels = fine_marks(case.steps), dynamics.plateaus(population.moments(case.problem))
+    exact = training.on_population(case, start, steps=steps)
+    drawn = training.on_sequences(case, start, key=key, steps=steps)
     times = [rests_and_drops(drawn.time, loss, levels)[1] for loss in drawn.loss]
     return {
         "drops": labelled({"drop": None}, half_drop=rests_and_drops(exact.time, exact.loss, levels)[1]),
-        "sequences": labelled({"sequences": np.array(case.sequences), "drop": None}, half_drop=np.stack(times)),
-        "curve": LossCurve(drawn.time, drawn.loss[-1]),
+        "sequences": labelled({"sequences": case.sequences, "drop": None}, half_drop=np.stack(times)),
+        "curve": labelled({"time": drawn.time}, loss=drawn.loss[-1]),
     }
 
 
@@ -77,20 +73,20 @@ def figure(view: View, figure: Figure) -> None:
     """One run with the predicted drops; simulated against predicted times of all drops and seeds."""
     run, times = figure.subplots(1, 2, width_ratios=[1.4, 1])
     predicted = view.theory.drops.half_drop
-    figures.level_lines(run, first_seed(view.theory.levels.loss), label="plateaus of theory")
-    for i, time in enumerate(first_seed(predicted).values):
+    figures.level_lines(run, training.first_seed(view.theory.levels.loss), label="plateaus of theory")
+    for i, time in enumerate(training.first_seed(predicted).values):
         run.axvline(time, color=figures.INK, lw=1, ls="--", label="predicted drops" if i == 0 else None)
     if view.simulation:
         curve, drawn = view.simulation.curve, view.simulation.sequences
         size = int(drawn.sequences[-1])
         figures.seed_lines(run, curve.time[1:], curve.loss.values[:1, 1:], label=f"descent on {size} sequences")
         exact = view.simulation.drops.half_drop
-        for color, mode in figures.colored(range(exact.sizes["drop"])):
-            at = predicted.isel({"drop": mode})
-            times.plot(at, exact.isel({"drop": mode}), "o", ms=5, color=color, mfc="none", label=f"drop {mode + 1}")
-            times.plot(at, drawn.half_drop.isel({"drop": mode, "sequences": -1}), "x", ms=4, color=color)
-        ends = [float(predicted.min()), float(predicted.max())]
-        times.plot(ends, ends, color=figures.INK, lw=0.8)
+        for color, i in figures.colored(range(exact.sizes["drop"])):
+            own = {"drop": i}  # not isel(drop=i), which has a meaning of its own
+            at = predicted.isel(own)
+            times.plot(at, exact.isel(own), "o", ms=5, color=color, mfc="none", label=f"drop {i + 1}")
+            times.plot(at, drawn.half_drop.isel(own).isel(sequences=-1), "x", ms=4, color=color)
+        training.diagonal(times, predicted)
         times.legend(title=f"○ population  × {size} sequences", title_fontsize=7)
     figures.loss_axes(run, title="drops of seed 0")
     run.set_xscale("log")
@@ -98,6 +94,8 @@ def figure(view: View, figure: Figure) -> None:
     times.set(xscale="log", yscale="log", title="all seeds; line: as predicted")
     times.set(xlabel="predicted time  (units of $\\tau$)", ylabel="simulated time  (units of $\\tau$)")
 
+
+on_population = partial(Within, "theory/drops/half_drop", "simulation/drops/half_drop")
 
 STUDY = Study(
     name="drop-times",
@@ -113,27 +111,16 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        Within(
-            "theory/drops/half_drop",
-            "simulation/drops/half_drop",
-            "Most drops on the population moments come when they are predicted.",
-            most=0.01,
-            quantile=0.5,
+        on_population("Most drops on the population moments come when they are predicted.", most=0.01, quantile=0.5),
+        on_population(
+            "Nearly all drops on the population moments come when they are predicted.", most=0.1, quantile=0.9
         ),
-        Within(
-            "theory/drops/half_drop",
-            "simulation/drops/half_drop",
-            "Nearly all drops on the population moments come when they are predicted.",
-            most=0.1,
-            quantile=0.9,
-        ),
-        Limit(
+        training.limit_in_sequences(
             "theory/drops/half_drop",
             "simulation/sequences/half_drop",
             "On many drawn sequences drops come when they are predicted.",
-            along="sequences",
-            order=0.5,
         ),
     ),
-    start=start,
+    start=training.small_separate,
+    vocabulary=training.LEVELS,
 )

@@ -16,36 +16,32 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab.attention import SeparateAttention
-from iclab.claims import Limit, Within
-from iclab.numerics import positive, whole_number, whole_numbers
-from iclab.outcomes import Labelled, SearchEnds, labelled
+from iclab.claims import Within
+from iclab.numerics import Checked, Count, Counts, Positive
+from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.dynamics.training import first_seed
+from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     from iclab.simulation.linear.stationary import Found
 
-VANISHES = 1e-9  # slope below which a search has found a fixed point; found ones lie at 1e-14
+__all__ = ["STUDY", "Case"]
+
+VANISHES = 1e-9  # length of a gradient below which a search has found a fixed point; found ones lie at 1e-14
 SAME = 1e-6  # by which losses of one fixed point may differ; those of two differ by 1e-3
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Checked):
     """Searches for the fixed points of separate key-query attention with heads of rank one."""
 
     problem: Regression = Regression(eigenvalues=(0.6, 0.28, 0.12), context_length=31)
-    heads: int = 4  # H, heads
-    spread: float = 2.0  # standard deviation of every entry where a search begins
-    searches: int = 300  # searches for each loss
-    iterations: int = 70  # iterations of a search
-    sequences: tuple[int, ...] = (1000, 10000, 100000)  # P, sizes of the training sets
-
-    def __post_init__(self) -> None:
-        positive("spread", self.spread)
-        for name in ("heads", "searches", "iterations"):
-            whole_number(name, getattr(self, name))
-        object.__setattr__(self, "sequences", whole_numbers("sequences", self.sequences))
+    heads: Count = 4  # H, heads
+    spread: Positive = 2.0  # standard deviation of every entry where a search begins
+    searches: Count = 300  # searches for each loss
+    iterations: Count = 70  # iterations of a search
+    sequences: Counts = (1000, 10000, 100000)  # P, sizes of the training sets
 
 
 def start(case: Case, seed: int) -> SeparateAttention:
@@ -60,32 +56,26 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
-    modes = range(moments.dimension)
-    sets = [chosen for count in range(case.heads + 1) for chosen in combinations(modes, count)]
-    found = np.array([population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets])
-    return {"points": labelled({"point": None}, loss=np.sort(found))}
+    sets = [learned for count in range(case.heads + 1) for learned in combinations(range(moments.dimension), count)]
+    losses = np.array([population.loss(moments, dynamics.fixed_point(moments, learned)) for learned in sets])
+    return {"points": labelled({"point": None}, loss=np.sort(losses))}
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled | SearchEnds]:
-    """Where searches end on the population loss, and the different losses found there and on drawn sequences."""
-    import jax
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
+    """Ends of the searches on the population loss, and the different losses found there and on drawn sequences."""
+    from iclab.simulation.linear import stationary
+    from iclab.simulation.linear.statistics import statistics
 
-    from iclab.simulation.linear import contexts, stationary
-    from iclab.simulation.linear.statistics import Statistics, statistics
-    from iclab.theory import population
-
-    moments = population.moments(case.problem)
-    law = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
-    ends = stationary.search(law, start, iterations=case.iterations)
+    ends = stationary.search(training.population_statistics(case.problem), start, iterations=case.iterations)
     count = len(theory(case, start)["points"].loss)
-    drawn = []
-    for size in case.sequences:
-        sample = statistics(contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)), start)
-        drawn.append(different(stationary.search(sample, start, iterations=case.iterations), count))
+    samples = (statistics(drawn, start) for drawn in training.drawn_contexts(case.problem, case.sequences, key=key))
+    found = [stationary.search(sample, start, iterations=case.iterations) for sample in samples]
     return {
-        "ends": SearchEnds(ends.loss, ends.gradient_norm),
+        "ends": labelled({"search": None}, loss=ends.loss, slope=ends.gradient_norm),
         "points": labelled({"point": None}, loss=different(ends, count)),
-        "drawn": labelled({"sequences": np.array(case.sequences), "point": None}, loss=np.stack(drawn)),
+        "drawn": labelled(
+            {"sequences": case.sequences, "point": None}, loss=[different(one, count) for one in found]
+        ),
     }
 
 
@@ -101,19 +91,17 @@ def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
 def figure(view: View, figure: Figure) -> None:
     """Ends of all searches beside the predicted losses; distance of those found on drawn sequences."""
     ends, gaps = figure.subplots(1, 2, width_ratios=[1.4, 1])
-    points = first_seed(view.theory.points.loss)
+    points = training.first_seed(view.theory.points.loss)
     figures.level_lines(ends, points, label="predicted")
     if view.simulation:
-        run = view.simulation.ends.isel(seed=0)
-        landed = run.slope.values < VANISHES
-        place = np.arange(len(landed))
-        label = f"{landed.sum()} searches that end at a fixed point"
-        ends.plot(place[landed], run.loss.values[landed], ".", ms=4, color=figures.COLORS[0], label=label)
-        drawn = view.simulation.drawn
+        run, drawn = view.simulation.ends.isel(seed=0), view.simulation.drawn
+        landed = np.flatnonzero(run.slope.values < VANISHES)
+        label = f"{len(landed)} searches that end at a fixed point"
+        ends.plot(landed, run.loss.values[landed], ".", ms=4, color=figures.COLORS[0], label=label)
         distance = abs(drawn.loss - points).mean("point")
         figures.seed_lines(gaps, drawn.sequences, distance.values, color=figures.COLORS[1], label="each seed")
-        slope = float(distance.mean()) * np.sqrt(np.median(drawn.sequences) / drawn.sequences)
-        figures.dashed_line(gaps, drawn.sequences, slope, color=figures.INK, label="$P^{-1/2}$")
+        line = float(distance.mean()) * np.sqrt(np.median(drawn.sequences) / drawn.sequences)
+        figures.dashed_line(gaps, drawn.sequences, line, color=figures.INK, label="$P^{-1/2}$")
         gaps.legend()
     ends.set(xlabel="search", ylabel="mean squared error", title="population loss, seed 0")
     ends.set_ylim(0, 1.25 * float(points.max()))
@@ -121,6 +109,11 @@ def figure(view: View, figure: Figure) -> None:
     gaps.set(xscale="log", yscale="log", xlabel="training sequences $P$", ylabel="mean |loss − predicted|")
     gaps.set_title("fixed points on drawn sequences")
 
+
+WORDS = vocabulary(
+    {"ends/loss": ("L", "loss at the end of a search", "label²")},
+    slope=("|∇L|/2", "length of the gradient at the end of a search"),
+)
 
 STUDY = Study(
     name="fixed-points",
@@ -150,13 +143,12 @@ STUDY = Study(
             "Searches on the population loss find every predicted loss, and no other.",
             most=1e-8,
         ),
-        Limit(
+        training.limit_in_sequences(
             "theory/points/loss",
             "simulation/drawn/loss",
             "On many drawn sequences the fixed points have the predicted losses.",
-            along="sequences",
-            order=0.5,
         ),
     ),
     start=start,
+    vocabulary=WORDS,
 )

@@ -3,86 +3,56 @@
 The same random weights, scaled, start separate key-query attention from near zero to far from it. From a small start
 the loss waits at every plateau, for times in inverse proportion to the start; from a large one all modes move at
 once, and the loss falls without rest. Theory is the gradient flow of the population loss from each start. Simulation
-is gradient descent: on the population moments, whose loss theory shares, to show that it becomes that flow as its
-step shrinks, large starts included, and on drawn sequences with every weight that reaches the prediction free.
-Published as figure 6 of arXiv 2501.16265, without its scales.
+is gradient descent: on the population moments, whose loss theory shares, which becomes that flow as the learning
+rate falls, and on drawn sequences with every weight that reaches the prediction free. Published as figure 6 of arXiv
+2501.16265, without its scales.
 """
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from jaxtyping import Float
 
 from iclab import figures
-from iclab.attention import SeparateAttention, random_separate
+from iclab.attention import SeparateAttention
 from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
-from iclab.numerics import require
-from iclab.outcomes import Labelled, Levels, labelled
+from iclab.numerics import Floats, require
+from iclab.outcomes import Labelled, labelled
 from iclab.problem import Regression
-from iclab.studies.dynamics.training import FINER, TrainingCase, drawn_statistics, log_marks, on_drawn, on_population
+from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case"]
 
 
 @dataclass(frozen=True)
-class Case(TrainingCase):
+class Case(training.TrainingCase):
     """Runs of separate key-query attention with heads of rank one, from starts of several sizes."""
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)
     heads: int = 5  # H, heads
     initial: float = 0.15  # size of value, key and query of a head at the smallest start
-    factors: tuple[float, ...] = (1.0, 2.5, 5.0, 10.0)  # by which starts exceed the smallest one
-    rate: float = 0.1  # η, step of gradient descent on half the mean squared error
+    factors: Annotated[tuple[float, ...], Floats()] = (1.0, 2.5, 5.0, 10.0)  # by which starts exceed the smallest one
+    rate: float = 0.1  # η, learning rate on half the mean squared error
     steps: int = 8000  # steps of gradient descent
     sequences: tuple[int, ...] = (800, 8000, 80000)  # P, sizes of the training sets
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        factors = tuple(float(factor) for factor in self.factors)
-        require(
-            len(factors) > 0 and factors[0] >= 1 and all(np.isfinite(factors)) and bool(np.all(np.diff(factors) > 0)),
-            f"factors must increase from 1 or more; got {self.factors!r}.",
-        )
-        object.__setattr__(self, "factors", factors)
+        rising = self.factors[0] >= 1 and bool(np.all(np.diff(self.factors) > 0))
+        require(rising, f"factors must increase from 1 or more; got {self.factors!r}.")
+
+    @property
+    def sizes(self) -> Float[np.ndarray, "initial"]:
+        """Size of each start."""
+        return self.initial * np.array(self.factors)
 
 
 def start(case: Case, seed: int) -> SeparateAttention:
     """The same independent normal entries at every size; sizes are the leading axis."""
-    rng = np.random.default_rng(seed)
-    one = random_separate(case.problem.dimension, case.heads, scale=case.initial, rng=rng)
-    factor = np.array(case.factors)[:, None]
-    return SeparateAttention(
-        factor * one.value, factor[..., None, None] * one.key, factor[..., None, None] * one.query
-    )
-
-
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled | Levels]:
-    """The gradient flow from each start, and the plateaus."""
-    from iclab.theory import dynamics, population
-
-    moments, time = population.moments(case.problem), case.rate * log_marks(case.steps)
-    flows = [dynamics.separate_flow(moments, one, time).loss for one in layers(start)]
-    return {
-        "flow": labelled({"initial": sizes(case), "time": time}, loss=np.stack(flows)),
-        "levels": Levels(dynamics.plateaus(moments)),
-    }
-
-
-def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
-    """Gradient descent from each start on the population moments at three rates, and on drawn training sets."""
-    from iclab.theory import population
-
-    moments, steps = population.moments(case.problem), log_marks(case.steps)
-    rates = [on_population(moments, start, rate=case.rate / finer, steps=finer * steps).loss for finer in FINER]
-    data = drawn_statistics(case, start, key=key)
-    trained = [on_drawn(case, data, one, steps=steps).loss for one in layers(start)]
-    time = case.rate * steps
-    return {
-        "rates": labelled(
-            {"initial": sizes(case), "rate": case.rate / FINER, "time": time}, loss=np.stack(rates, axis=1)
-        ),
-        "sequences": labelled(
-            {"initial": sizes(case), "sequences": np.array(case.sequences), "time": time}, loss=np.stack(trained)
-        ),
-    }
+    layer, factor = training.small_separate(case, seed), np.array(case.factors)[:, None, None, None]
+    return SeparateAttention(factor[..., 0, 0] * layer.value, factor * layer.key, factor * layer.query)
 
 
 def layers(start: SeparateAttention) -> list[SeparateAttention]:
@@ -90,22 +60,39 @@ def layers(start: SeparateAttention) -> list[SeparateAttention]:
     return [start[i] for i in range(len(start.value))]
 
 
-def sizes(case: Case) -> np.ndarray:
-    """Size of each start."""
-    return case.initial * np.array(case.factors)
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
+    """The gradient flow from each start, and the plateaus."""
+    from iclab.theory import dynamics, population
+
+    moments, time = population.moments(case.problem), case.rate * training.log_marks(case.steps)
+    flows = [dynamics.separate_flow(moments, layer, time).loss for layer in layers(start)]
+    return {
+        "flow": labelled({"initial": case.sizes, "time": time}, loss=np.stack(flows)),
+        "levels": labelled({"plateau": None}, loss=dynamics.plateaus(moments)),
+    }
+
+
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
+    """Gradient descent from each start on the population moments at three rates, and on drawn training sets."""
+    steps, data = training.log_marks(case.steps), training.drawn_statistics(case, start, key=key)
+    trained = [training.on_drawn(case, data, layer, steps=steps) for layer in layers(start)]
+    sequences = [training.by_sequences(case, run) for run in trained]
+    return {
+        "rates": training.by_rate(case, start, steps=steps, over={"initial": case.sizes}),
+        "sequences": training.stacked("initial", case.sizes, sequences),
+    }
 
 
 def figure(view: View, figure: Figure) -> None:
     """Loss against the logarithm of time, a color for each size of the start."""
-    axes = figure.subplots()
-    flow, levels = view.theory.flow, view.theory.levels.loss
-    figures.level_lines(axes, np.atleast_2d(levels.values)[0], label="plateaus of theory")
-    drawn = view.simulation.sequences if view.simulation else None
-    for i, (color, initial) in enumerate(figures.colored(flow["initial"].values)):
-        curve = flow.loss.isel(initial=i)
-        axes.plot(curve.time[1:], curve.values[0, 1:], color=color, lw=1.8, label=f"start of size {initial:.2g}")
-        if drawn is not None:
-            figures.dashed_line(axes, curve.time[1:], drawn.loss.isel(initial=i, seed=0, sequences=-1)[1:], color="k")
+    axes, flow = figure.subplots(), view.theory.flow
+    figures.level_lines(axes, training.first_seed(view.theory.levels.loss), label="plateaus of theory")
+    for color, i in figures.colored(range(flow.sizes["initial"])):
+        curve = flow.loss.isel(seed=0, initial=i)[1:]
+        axes.plot(curve.time, curve, color=color, lw=1.8, label=f"start of size {float(curve.initial):.2g}")
+        if view.simulation:
+            drawn = view.simulation.sequences.loss.isel(initial=i, seed=0, sequences=-1)[1:]
+            figures.dashed_line(axes, drawn.time, drawn, color="k")
     figures.loss_axes(axes, title="larger starts rest less; one seed")
     axes.set_xscale("log")
     axes.legend(title="dashed: on drawn sequences", title_fontsize=8)
@@ -124,4 +111,5 @@ STUDY = Study(
     figure=figure,
     claims=(ExactInRate(), LimitInSequences(), RestsNearLevels()),
     start=start,
+    vocabulary=training.LEVELS,
 )

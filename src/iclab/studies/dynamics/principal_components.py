@@ -1,60 +1,49 @@
 """What does attention know at each plateau: principal component regression in context?
 
 Separate key-query attention that has learned m modes is predicted to regress, in context, on the first m principal
-components of the inputs, with a shrinkage that the context length sets. Theory is the loss and the answers of that
-regression on given contexts. Simulation trains on drawn sequences with every weight that reaches the prediction free,
-takes the layer where its loss rests, and asks it about the same contexts; the gap between the answers vanishes with
-many training sequences. The two witnesses share nothing but the contexts that they are asked about. Published as
-equation 22 of arXiv 2501.16265.
+components of the inputs, with a shrinkage that the context length sets. Theory is the loss and the predictions of
+that regression on given contexts. Simulation trains on drawn sequences with every weight that reaches the prediction
+free, takes the layer where its loss rests, and lets it predict on the same contexts; the gap between the predictions
+vanishes with many training sequences. The two witnesses share nothing but these contexts. Published as equation 22
+of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
 from iclab.attention import SeparateAttention, random_separate
-from iclab.claims import Limit
-from iclab.numerics import positive, whole_number
-from iclab.outcomes import Labelled, Levels, Trajectory, labelled
+from iclab.numerics import Count, Positive
+from iclab.outcomes import Labelled, labelled
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
-from iclab.studies.dynamics.training import TrainingCase, by_sequences, first_seed, log_marks, on_sequences
-from iclab.study import Figure, Key, Preset, Study, View
+from iclab.studies.dynamics import training
+from iclab.study import Axes, Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case"]
+
+Array = np.ndarray
+Test = tuple[Float[Array, "test N D"], Float[Array, "test N"], Float[Array, "test D"]]  # inputs, labels and queries
 
 
 @dataclass(frozen=True)
-class Case(TrainingCase):
-    """One run of separate key-query attention with a head for each mode, and contexts to ask it about."""
+class Case(training.TrainingCase):
+    """One run of separate key-query attention with a head for each mode, and test contexts."""
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)
     heads: int = 4  # H, heads
     initial: float = 0.05  # size of value, key and query of the first head at the start
-    weaker: float = 0.8  # size of each head as a share of the one before, so that they escape one by one
-    rate: float = 0.4  # η, step of gradient descent on half the mean squared error
+    weaker: Positive = 0.8  # size of each head as a share of the one before, so that they escape one by one
+    rate: float = 0.4  # η, learning rate on half the mean squared error
     steps: int = 50000  # steps of gradient descent
     sequences: tuple[int, ...] = (500, 5000, 50000)  # P, sizes of the training sets
-    asked: int = 100  # contexts that the layer is asked about
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("weaker", self.weaker)
-        whole_number("asked", self.asked)
+    asked: Count = 100  # contexts that the layer is tested on
 
 
-class Start(NamedTuple):
-    """Initial weights, and the contexts to ask about."""
-
-    layer: SeparateAttention
-    inputs: Float[np.ndarray, "P N D"]
-    labels: Float[np.ndarray, "P N"]
-    query: Float[np.ndarray, "P D"]
-
-
-def start(case: Case, seed: int) -> Start:
-    """Independent normal entries, each head weaker than the one before; contexts of one length and their queries."""
+def start(case: Case, seed: int) -> tuple[SeparateAttention, Test]:
+    """Independent normal entries, each head weaker than the one before; test contexts of the greatest length."""
     problem, rng = case.problem, np.random.default_rng(seed)
     equal = random_separate(problem.dimension, case.heads, scale=case.initial, rng=rng)
     size = case.weaker ** np.arange(case.heads)
@@ -64,85 +53,85 @@ def start(case: Case, seed: int) -> Start:
     tasks = rng.standard_normal((case.asked, problem.dimension)) * np.sqrt(problem.task_spectrum)
     noise = np.sqrt(problem.noise) * rng.standard_normal((case.asked, length))
     labels = np.einsum("pnd,pd->pn", inputs[:, :-1], tasks) + noise
-    return Start(layer, inputs[:, :-1], labels, inputs[:, -1])
+    return layer, (inputs[:, :-1], labels, inputs[:, -1])
 
 
-def theory(case: Case, start: Start) -> dict[str, Labelled | Levels]:
-    """Answers of principal component regression with 1, ..., D components, and the losses of the plateaus."""
+def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Labelled]:
+    """Predictions of principal component regression with 1, ..., D components, and the losses of the plateaus."""
     from iclab.theory import dynamics, population
 
-    moments = population.moments(case.problem)
+    moments, (_, test) = population.moments(case.problem), start
     predicted = [
-        dynamics.plateau_prediction(moments, range(learned), start.inputs, start.labels, start.query)
-        for learned in range(1, moments.dimension + 1)
+        dynamics.plateau_prediction(moments, range(components), *test)
+        for components in range(1, moments.dimension + 1)
     ]
     return {
         "answers": labelled({"plateau": None, "query": None}, answer=np.stack(predicted)),
-        "levels": Levels(dynamics.plateaus(moments)),
+        "levels": labelled({"plateau": None}, loss=dynamics.plateaus(moments)),
     }
 
 
-def simulation(case: Case, start: Start, *, key: Key) -> dict[str, Labelled]:
-    """Training on drawn sets, and the answers of the layers at which the loss rests."""
+def simulation(case: Case, start: tuple[SeparateAttention, Test], *, key: Key) -> dict[str, Labelled]:
+    """Training on drawn sets, and the predictions of the layers at which the loss rests."""
     from iclab.simulation.linear import contexts, predictions
     from iclab.theory import dynamics, population
 
+    layer, test = start
     levels = dynamics.plateaus(population.moments(case.problem))
-    trained = on_sequences(case, start.layer, key=key, steps=log_marks(case.steps))
-    asked = contexts.assemble(start.inputs, start.labels, start.query, np.zeros(case.asked))
-    answered = [
-        resting(run.time, run.loss, predictions.predict(asked, run.weights), levels)
-        for run in (Trajectory(trained.time, loss, trained.weights[i]) for i, loss in enumerate(trained.loss))
+    trained = training.on_sequences(case, layer, key=key, steps=training.log_marks(case.steps))
+    tests = contexts.assemble(*test, np.zeros(case.asked))
+    predicted = [
+        resting(trained.time, loss, predictions.predict(tests, trained.weights[i]), levels)
+        for i, loss in enumerate(trained.loss)
     ]
+    axes = {"sequences": case.sequences, "plateau": None, "query": None}
     return {
-        "answers": labelled(
-            {"sequences": np.array(case.sequences), "plateau": None, "query": None}, answer=np.stack(answered)
-        ),
-        "sequences": by_sequences(case, trained),
+        "answers": labelled(axes, answer=np.stack(predicted)),
+        "sequences": training.by_sequences(case, trained),
     }
 
 
 def resting(
-    time: Float[np.ndarray, "time"],
-    loss: Float[np.ndarray, "time"],
-    answers: Float[np.ndarray, "time query"],
-    levels: Float[np.ndarray, "plateau"],
-) -> Float[np.ndarray, "drop query"]:
-    """The answers where the loss rests after each drop; NaN where a drop never comes."""
-    rests = rests_and_drops(time, loss, levels)[0]
-    places = [np.flatnonzero(loss == rest) for rest in rests]
-    return np.stack([answers[found[-1]] if len(found) else np.full(answers.shape[1], np.nan) for found in places])
+    time: Float[Array, "time"],
+    loss: Float[Array, "time"],
+    predictions: Float[Array, "time query"],
+    levels: Float[Array, "plateau"],
+) -> Float[Array, "drop query"]:
+    """The predictions where the loss rests after each drop; NaN where a drop never comes."""
+    records = [np.flatnonzero(loss == rest) for rest in rests_and_drops(time, loss, levels)[0]]
+    never = np.full(predictions.shape[1], np.nan)
+    return np.stack([predictions[found[-1]] if len(found) else never for found in records])
 
 
 def figure(view: View, figure: Figure) -> None:
-    """The loss and its plateaus; at each plateau the answers of the layer against those of the regression."""
-    theory = view.theory.answers.answer
-    learned = min(4, theory.sizes["plateau"])
+    """The loss and its plateaus; at each plateau the predictions of the layer against those of the regression."""
+    learned = min(4, view.theory.answers.sizes["plateau"])
     half = -(-learned // 2)
-    rows = [
-        [f"{mode}" if mode < learned else "." for mode in range(row * half, (row + 1) * half)] for row in range(2)
-    ]
-    panels = figure.subplot_mosaic([["loss", *row] for row in rows], width_ratios=[1.5] + [1] * half)
-    levels = first_seed(view.theory.levels.loss)
-    figures.level_lines(panels["loss"], levels, label="plateaus of theory")
-    if view.simulation:
-        run = view.simulation.sequences.isel(sequences=-1)
-        size = int(run.sequences)
-        figures.seed_lines(panels["loss"], run.time[1:], run.loss.values[:, 1:], label=f"descent on {size} sequences")
-    figures.loss_axes(panels["loss"], title="training on drawn sequences")
-    panels["loss"].set_xscale("log")
-    panels["loss"].legend()
-    for mode in range(learned):
-        axes, color = panels[f"{mode}"], figures.COLORS[mode]
-        predicted = first_seed(theory).isel(plateau=mode)
-        ends = [float(predicted.min()), float(predicted.max())]
-        axes.plot(ends, ends, color=figures.INK, lw=0.8)
+    names = [f"{mode}" if mode < learned else "." for mode in range(2 * half)]
+    panels = figure.subplot_mosaic(
+        [["loss", *names[:half]], ["loss", *names[half:]]], width_ratios=[1.5] + [1] * half
+    )
+    _draw_loss(panels["loss"], view)
+    for mode, color in enumerate(figures.COLORS[:learned]):
+        axes = panels[f"{mode}"]
+        predicted = training.first_seed(view.theory.answers.answer).isel(plateau=mode)
+        training.diagonal(axes, predicted)
         if view.simulation:
-            simulated = first_seed(view.simulation.answers.answer)
-            axes.plot(predicted, simulated.isel(sequences=-1, plateau=mode), ".", ms=3, color=color)
+            simulated = view.simulation.answers.answer.isel(seed=0, sequences=-1, plateau=mode)
+            axes.plot(predicted, simulated, ".", ms=3, color=color)
         axes.set_title(f"{mode + 1} component{'s' if mode else ''}")
-        axes.set_xlabel("answer of the regression" if mode + half >= learned else "")
-        axes.set_ylabel("answer of the layer" if mode % half == 0 else "")
+        axes.set_xlabel("prediction of the regression" if mode + half >= learned else "")
+        axes.set_ylabel("prediction of the layer" if mode % half == 0 else "")
+
+
+def _draw_loss(axes: Axes, view: View) -> None:
+    """Loss of the largest training set against the logarithm of time, and the plateaus."""
+    figures.level_lines(axes, training.first_seed(view.theory.levels.loss), label="plateaus of theory")
+    if view.simulation:
+        training.drawn_lines(axes, view.simulation.sequences.isel(sequences=-1, time=slice(1, None)))
+    figures.loss_axes(axes, title="training on drawn sequences")
+    axes.set_xscale("log")
+    axes.legend()
 
 
 STUDY = Study(
@@ -161,13 +150,12 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        Limit(
+        training.limit_in_sequences(
             "theory/answers/answer",
             "simulation/answers/answer",
-            "On many training sequences the layer at each plateau answers as the regression does.",
-            along="sequences",
-            order=0.5,
+            "On many training sequences the layer at each plateau predicts as the regression does.",
         ),
     ),
     start=start,
+    vocabulary=training.LEVELS,
 )

@@ -1,9 +1,9 @@
-"""The units of the published training code, in those of this library.
+"""Units of the published training code, in those of this library.
 
-The code of arXiv 2501.16265 counts the query in its sequence length, does not divide attention by N, steps by
-its learning rate along the full mean square, and plots against epochs. Here N counts labelled examples, the
-sums over tokens are divided by N, and time = rate × step with the rate on half the mean square. So weights
-and clocks differ by powers of N; `Units` holds them, and curves overlay without tuning by hand:
+The code of arXiv 2501.16265 counts the query in its sequence length, does not divide attention by N, has a
+learning rate on the full mean squared error, and plots against epochs. Here N counts labelled examples, the
+sums over tokens are divided by N, and time = learning rate × step with the rate on half the mean squared error.
+So weights and times differ by powers of N; `Units` holds them, and curves overlay without tuning by hand:
 
     units = separate_units(0.02, context_length(32))
     trajectory = separate_flow(moments, separate_start(4, 5, initial=0.01, units=units, rng=rng), units.time(epochs))
@@ -20,18 +20,23 @@ from jaxtyping import Float
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.numerics import positive, whole_number
 
+__all__ = [
+    "Units", "context_length", "eigenvalues", "merged_start", "merged_units", "separate_start", "separate_units",
+    "small_separate_start", "token_units",
+]  # fmt: skip
+
 Array = np.ndarray
 Layer = TypeVar("Layer", MergedAttention, SeparateAttention)
 
 
 @dataclass(frozen=True)
 class Units:
-    """What a published learning rate and published weights are in this library.
+    """Factors between a published learning rate and published weights, and those of this library.
 
     Raises ValueError for a learning rate or a scale that is not positive and finite.
     """
 
-    learning_rate: float  # of the published code, on the full mean square
+    learning_rate: float  # of the published code, on the full mean squared error
     weight_scale: float  # our weights / the published weights, for each factor of a head
 
     def __post_init__(self) -> None:
@@ -40,11 +45,16 @@ class Units:
 
     @property
     def rate(self) -> float:
-        """η, the rate that makes one step of ours one published epoch.
+        """η, the learning rate that makes one step of ours one published epoch.
 
-        Doubled for the half in our loss, and twice the scale: once for the step, once for the slope.
+        Doubled for the half in our loss; the scale enters twice, through the weights and through their gradient.
         """
         return 2 * self.learning_rate * self.weight_scale**2
+
+    @property
+    def rounded_rate(self) -> float:
+        """The rate to ten decimals, as those cases state it whose results were stored with it."""
+        return round(self.rate, 10)
 
     def time(self, epochs: Float[Array, "*n"]) -> Float[Array, "*n"]:
         """Training time, in units of τ, after so many published epochs."""
@@ -64,7 +74,7 @@ class Units:
 
 
 def context_length(sequence_length: int) -> int:
-    """N of a published sequence length, which counts the query too.
+    """Context length N of a published sequence length, which counts the query too.
 
     Raises ValueError for fewer than two tokens.
     """
@@ -72,7 +82,7 @@ def context_length(sequence_length: int) -> int:
 
 
 def merged_units(learning_rate: float, context_length: int) -> Units:
-    """Units of merged key and query: two factors share the missing 1/N, so that time per epoch is 2 lr N.
+    """Units of merged key and query: two factors share the missing 1/N, so that the time of an epoch is 2 lr N.
 
     Raises ValueError for numbers that are not positive.
     """
@@ -80,7 +90,7 @@ def merged_units(learning_rate: float, context_length: int) -> Units:
 
 
 def separate_units(learning_rate: float, context_length: int) -> Units:
-    """Units of separate key and query: three factors share the missing 1/N; time per epoch is 2 lr N^(2/3).
+    """Units of separate key and query: three factors share the missing 1/N; the time of an epoch is 2 lr N^(2/3).
 
     Raises ValueError for numbers that are not positive.
     """
@@ -98,7 +108,7 @@ def token_units(learning_rate: float) -> Units:
 
 
 def eigenvalues(dimension: int) -> tuple[float, ...]:
-    """The published spectrum: proportional to D, D−1, …, 1, of trace one.
+    """Published spectrum of the inputs: proportional to D, D−1, …, 1, of trace one.
 
     Raises ValueError for a dimension below 1.
     """
@@ -109,14 +119,14 @@ def eigenvalues(dimension: int) -> tuple[float, ...]:
 def merged_start(
     dimension: int, heads: int, *, initial: float, units: Units, rng: np.random.Generator
 ) -> MergedAttention:
-    """A published start of merged attention in our units: every entry has standard deviation `initial` in theirs."""
+    """Published start of merged attention in our units: every entry has standard deviation `initial` in theirs."""
     return units.ours(random_merged(dimension, heads, scale=initial, rng=rng))
 
 
 def separate_start(
     dimension: int, heads: int, rank: int = 1, *, initial: float, units: Units, rng: np.random.Generator
 ) -> SeparateAttention:
-    """A start of separate attention in our units, as in the published figures.
+    """Start of separate attention in our units, as in the published figures.
 
     In theirs values have standard deviation `initial`, keys and queries `initial`/√(R(D+1)).
     """
@@ -126,7 +136,7 @@ def separate_start(
 def small_separate_start(
     dimension: int, heads: int, rank: int = 1, *, initial: float, units: Units, rng: np.random.Generator
 ) -> SeparateAttention:
-    """A start of separate attention in our units, as in the published code since December 2025.
+    """Start of separate attention in our units, as in the published code since December 2025.
 
     That code divides by the root of the size of each stacked weight: values are smaller than in the figures by
     √H (D+1), keys and queries by √H. Its drops come later than the figures show, or not at all.

@@ -9,7 +9,6 @@ with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, with
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
@@ -17,82 +16,70 @@ from jaxtyping import Int
 from iclab import figures
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import Share
-from iclab.numerics import positive, whole_number
-from iclab.outcomes import DropCounts, Levels, LossCurve
+from iclab.numerics import Checked, Count, Positive
+from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.outcomes.curves import stages
 from iclab.problem import Regression
+from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case"]
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Checked):
     """One run of softmax attention of each kind."""
 
     problem: Regression = Regression(eigenvalues=(0.008, 0.002), context_length=31)
-    heads: int = 4  # H, heads
-    merged_initial: float = 0.01  # standard deviation of every entry of the merged layer at the start
-    separate_initial: float = 0.2  # size of value, key and query of a separate head at the start
-    rate: float = 800.0  # η, step of gradient descent on half the mean squared error
-    merged_steps: int = 1500  # steps of gradient descent of the merged layer
-    separate_steps: int = 2500  # steps of gradient descent of the separate layer
-    sequences: int = 400  # P, training sequences
-
-    def __post_init__(self) -> None:
-        for name in ("merged_initial", "separate_initial", "rate"):
-            positive(name, getattr(self, name))
-        for name in ("heads", "merged_steps", "separate_steps", "sequences"):
-            whole_number(name, getattr(self, name))
+    heads: Count = 4  # H, heads
+    merged_initial: Positive = 0.01  # standard deviation of every entry of the merged layer at the start
+    separate_initial: Positive = 0.2  # size of value, key and query of a separate head at the start
+    rate: Positive = 800.0  # η, learning rate on half the mean squared error
+    merged_steps: Count = 1500  # steps of gradient descent of the merged layer
+    separate_steps: Count = 2500  # steps of gradient descent of the separate layer
+    sequences: Count = 400  # P, training sequences
 
 
-class Start(NamedTuple):
-    """Initial weights of both layers."""
-
-    merged: MergedAttention
-    separate: SeparateAttention
-
-
-def start(case: Case, seed: int) -> Start:
-    """Small independent normal entries."""
+def start(case: Case, seed: int) -> tuple[MergedAttention, SeparateAttention]:
+    """Small independent normal entries of both layers."""
     rng, dimension = np.random.default_rng(seed), case.problem.dimension
-    return Start(
-        random_merged(dimension, case.heads, scale=case.merged_initial, rng=rng),
-        random_separate(dimension, case.heads, scale=case.separate_initial, rng=rng),
-    )
+    merged = random_merged(dimension, case.heads, scale=case.merged_initial, rng=rng)
+    return merged, random_separate(dimension, case.heads, scale=case.separate_initial, rng=rng)
 
 
-def theory(case: Case, start: Start) -> dict[str, Levels | DropCounts]:
+def theory(case: Case, start: tuple[MergedAttention, SeparateAttention]) -> dict[str, Labelled]:
     """Plateaus of linear attention on the same contexts, and how often it drops."""
     from iclab.theory import dynamics, population
 
     levels = dynamics.plateaus(population.moments(case.problem))
-    return {"levels": Levels(levels), "drops": DropCounts(1, min(case.heads, int(np.sum(np.diff(levels) < 0))))}
+    drops = min(case.heads, int(np.sum(np.diff(levels) < 0)))
+    return {"levels": labelled({"plateau": None}, loss=levels), "drops": labelled({}, merged=1, separate=drops)}
 
 
-def simulation(case: Case, start: Start, *, key: Key) -> dict[str, LossCurve | DropCounts]:
+def simulation(case: Case, start: tuple[MergedAttention, SeparateAttention], *, key: Key) -> dict[str, Labelled]:
     """Gradient descent of both layers on the same drawn sequences, and the drops of their losses."""
     from iclab.simulation.linear import contexts, softmax
 
     drawn = contexts.draw(case.problem, case.sequences, key=key)
-    merged, separate = (
-        softmax.on_tokens(drawn, layer, rate=case.rate, steps=even_marks(steps))
-        for layer, steps in ((start.merged, case.merged_steps), (start.separate, case.separate_steps))
-    )
-    return {
-        "merged": LossCurve(merged.time, merged.loss),
-        "separate": LossCurve(separate.time, separate.loss),
-        "drops": DropCounts(*(max(0, len(stages(run.time, run.loss)) - 1) for run in (merged, separate))),
+    kinds = ("merged", "separate")
+    runs = {
+        kind: softmax.on_tokens(drawn, layer, rate=case.rate, steps=even_marks(steps))
+        for kind, layer, steps in zip(kinds, start, (case.merged_steps, case.separate_steps), strict=True)
     }
+    curves = {kind: labelled({"time": run.time}, loss=run.loss) for kind, run in runs.items()}
+    drops = {kind: max(0, len(stages(run.time, run.loss)) - 1) for kind, run in runs.items()}
+    return {**curves, "drops": labelled({}, **drops)}
 
 
 def even_marks(steps: int) -> Int[np.ndarray, "record"]:
-    """The start, and 120 steps even in log-time, as the rule for stages wants them."""
+    """The start, and 120 steps even in log-time, close enough for the rule of stages."""
     return np.unique(np.append(0, np.rint(np.geomspace(1, steps, 120)).astype(int)))
 
 
 def figure(view: View, figure: Figure) -> None:
     """Loss of both layers against the logarithm of time, every seed, and the plateaus of linear attention."""
     panels = figure.subplots(1, 2, sharey=True)
-    levels = view.theory.levels.loss.isel(seed=0).values
+    levels = training.first_seed(view.theory.levels.loss).values
     for axes, name, shown in ((panels[0], "merged", levels[[0, -1]]), (panels[1], "separate", levels)):
         figures.level_lines(axes, shown, label="plateaus of linear attention")
         if view.simulation:
@@ -103,6 +90,11 @@ def figure(view: View, figure: Figure) -> None:
         axes.set_xscale("log")
     panels[0].legend(loc="lower left")
 
+
+WORDS = vocabulary(
+    merged=("n", "drops with merged key and query"),
+    separate=("n", "drops with separate key and query"),
+)
 
 STUDY = Study(
     name="softmax-dynamics",
@@ -117,17 +109,14 @@ STUDY = Study(
     theory=theory,
     simulation=simulation,
     figure=figure,
-    claims=(
+    claims=tuple(
         Share(
-            "theory/drops/merged",
-            "simulation/drops/merged",
-            "The loss of softmax attention with merged key and query drops once.",
-        ),
-        Share(
-            "theory/drops/separate",
-            "simulation/drops/separate",
-            "The loss of softmax attention with separate key and query drops once for each mode.",
-        ),
+            f"theory/drops/{kind}",
+            f"simulation/drops/{kind}",
+            f"The loss of softmax attention with {kind} key and query drops {often}.",
+        )
+        for kind, often in (("merged", "once"), ("separate", "once for each mode"))
     ),
     start=start,
+    vocabulary=training.LEVELS | WORDS,
 )

@@ -1,15 +1,18 @@
-"""What studies of training dynamics share: the form of a case, two simulations, and the panel of the loss."""
+"""Shared parts of the studies of training dynamics: the form of a case, starts, two simulations, the loss panel."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab.attention import MergedAttention, SeparateAttention
-from iclab.numerics import Checked, Count, Counts, Positive, require
-from iclab.outcomes import Labelled, Trajectory, labelled
+from iclab.attention import Layer, MergedAttention, SeparateAttention, random_merged, random_separate
+from iclab.claims import Limit
+from iclab.numerics import Checked, Count, Counts, Distinct, Positive, require
+from iclab.outcomes import Labelled, Trajectory, labelled, vocabulary
 from iclab.outcomes.curves import first_below
 from iclab.problem import Regression
 from iclab.study import Axes, Key, View
@@ -17,11 +20,21 @@ from iclab.study import Axes, Key, View
 if TYPE_CHECKING:
     import xarray as xr
 
+    from iclab.simulation.linear.contexts import Contexts
     from iclab.simulation.linear.statistics import Statistics
-    from iclab.theory.population import Moments
+
+__all__ = [
+    "FINER", "LEVELS", "LONGEST", "TrainingCase", "by_rate", "by_sequences", "diagonal", "drawn_contexts",
+    "drawn_lines", "drawn_statistics", "first_seed", "flow_lines", "half_drop_time", "limit_in_sequences",
+    "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences", "population_statistics",
+    "small_merged", "small_separate", "stacked",
+]  # fmt: skip
 
 LONGEST = 10**8  # steps of one run: a day
-FINER = np.array([1, 3, 10])  # by which the step of gradient descent is divided to see its order
+FINER = np.array([1, 3, 10])  # divisors of the learning rate, to see the order of the gap
+LEVELS = vocabulary({"levels/loss": ("L(M_m)", "loss of a plateau", "label²")})
+
+limit_in_sequences = partial(Limit, along="sequences", order=0.5)  # sampling error: 1/√P
 
 
 @dataclass(frozen=True)
@@ -33,15 +46,22 @@ class TrainingCase(Checked):
     initial: Positive
     rate: Positive
     steps: Count
-    sequences: Counts
+    sequences: Annotated[Counts, Distinct("An order is fitted over different sizes.")]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.steps <= LONGEST, f"steps must be at most {LONGEST}; got {self.steps}. Raise the rate instead.")
-        require(
-            len(set(self.sequences)) == len(self.sequences),
-            f"sequences must differ; got {self.sequences}. An order is fitted over different sizes.",
-        )
+
+
+def small_merged(case: TrainingCase, seed: int) -> MergedAttention:
+    """Merged layer with small independent normal entries."""
+    return random_merged(case.problem.dimension, case.heads, scale=case.initial, rng=np.random.default_rng(seed))
+
+
+def small_separate(case: TrainingCase, seed: int | tuple[int, ...], rank: int = 1) -> SeparateAttention:
+    """Separate layer with small independent normal entries, heads of equal strength."""
+    rng = np.random.default_rng(seed)
+    return random_separate(case.problem.dimension, case.heads, rank, scale=case.initial, rng=rng)
 
 
 def marks(steps: int) -> Int[np.ndarray, "record"]:
@@ -55,34 +75,50 @@ def log_marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, 300)])).astype(int))
 
 
-def by_rate(moments: "Moments", start: MergedAttention | SeparateAttention, *, rate: float, steps: int) -> Labelled:
-    """Gradient descent on the population moments themselves, at the rate and at finer ones, to the same time."""
-    recorded = marks(steps)
-    curves = [on_population(moments, start, rate=rate / finer, steps=finer * recorded).loss for finer in FINER]
-    return labelled({"rate": rate / FINER, "time": rate * recorded}, loss=np.stack(curves))
+def by_rate(
+    case: TrainingCase,
+    start: Layer,
+    *,
+    steps: Int[np.ndarray, "record"] | None = None,
+    over: Mapping[str, Any] | None = None,
+) -> Labelled:
+    """Gradient descent on the population moments at the learning rate and at finer ones, to the same time.
+
+    Recorded at `steps`, or at the marks of the case; `over` are the leading axes of the start.
+    """
+    recorded = marks(case.steps) if steps is None else steps
+    curves = [on_population(case, start, steps=recorded, finer=finer).loss for finer in FINER]
+    axes = {**(over or {}), "rate": case.rate / FINER, "time": case.rate * recorded}
+    return labelled(axes, loss=np.stack(curves, axis=-2))
 
 
 def on_population(
-    moments: "Moments",
-    start: MergedAttention | SeparateAttention,
-    *,
-    rate: float,
-    steps: Int[np.ndarray, "record"],
+    case: TrainingCase, start: Layer, *, steps: Int[np.ndarray, "record"], finer: int = 1
 ) -> Trajectory:
-    """Gradient descent of a restricted layer on the population moments."""
+    """Gradient descent of a restricted layer on the population moments, in steps so many times finer."""
     from iclab.simulation.linear import descent
-    from iclab.simulation.linear.statistics import Statistics
 
-    population = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
-    return descent.on_statistics(population, start, rate=rate, steps=steps)
+    return descent.on_statistics(
+        population_statistics(case.problem), start, rate=case.rate / finer, steps=finer * steps
+    )
+
+
+def population_statistics(problem: Regression) -> "Statistics":
+    """The population moments as statistics, for training on infinitely many sequences."""
+    from iclab.simulation.linear.statistics import Statistics
+    from iclab.theory.population import moments
+
+    law = moments(problem)
+    return Statistics(law.cross, law.second, law.input_covariance, np.asarray(law.null_loss))
+
+
+def by_sequences(case: TrainingCase, trained: Trajectory) -> Labelled:
+    """The losses of training on each size."""
+    return labelled({"sequences": case.sequences, "time": trained.time}, loss=trained.loss)
 
 
 def on_sequences(
-    case: TrainingCase,
-    start: MergedAttention | SeparateAttention,
-    *,
-    key: Key,
-    steps: Int[np.ndarray, "record"] | None = None,
+    case: TrainingCase, start: Layer, *, key: Key, steps: Int[np.ndarray, "record"] | None = None
 ) -> Trajectory:
     """Gradient descent on drawn training sets of each size, all weights that reach the prediction free.
 
@@ -91,57 +127,46 @@ def on_sequences(
     return on_drawn(case, drawn_statistics(case, start, key=key), start, steps=steps)
 
 
-def drawn_statistics(case: TrainingCase, start: MergedAttention | SeparateAttention, *, key: Key) -> "Statistics":
+def on_drawn(
+    case: TrainingCase, data: "Statistics", start: Layer, *, steps: Int[np.ndarray, "record"] | None = None
+) -> Trajectory:
+    """The training of `on_sequences`, on statistics that were drawn once for several starts."""
+    from iclab.simulation.linear import descent
+
+    recorded = marks(case.steps) if steps is None else steps
+    return descent.on_statistics(data, start.unrestricted(), rate=case.rate, steps=recorded)
+
+
+def drawn_statistics(case: TrainingCase, start: Layer, *, key: Key) -> "Statistics":
     """Statistics of drawn training sets of each size, for training with all weights free."""
+    from iclab.simulation.linear.statistics import stack, statistics
+
+    drawn = drawn_contexts(case.problem, case.sequences, key=key)
+    return stack([statistics(contexts, start.unrestricted()) for contexts in drawn])
+
+
+def drawn_contexts(problem: Regression, sizes: Sequence[int], *, key: Key) -> "Iterator[Contexts]":
+    """Drawn training sets, one at a time; each depends on the key and on its own size alone."""
     import jax
 
     from iclab.simulation.linear import contexts
-    from iclab.simulation.linear.statistics import stack, statistics
 
-    drawn = (contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)) for size in case.sequences)
-    return stack([statistics(sample, start.unrestricted()) for sample in drawn])
-
-
-def on_drawn(
-    case: TrainingCase,
-    data: "Statistics",
-    start: MergedAttention | SeparateAttention,
-    *,
-    steps: Int[np.ndarray, "record"] | None = None,
-) -> Trajectory:
-    """Gradient descent on statistics of drawn training sets, their sizes the leading axis of the trajectory.
-
-    Recorded at `steps`, or at the marks of the case.
-    """
-    from iclab.simulation.linear import descent
-
-    return descent.on_statistics(
-        data, start.unrestricted(), rate=case.rate, steps=marks(case.steps) if steps is None else steps
-    )
+    for size in sizes:
+        yield contexts.draw(problem, size, key=jax.random.fold_in(key, size))
 
 
-def by_sequences(case: TrainingCase, trained: Trajectory) -> Labelled:
-    """The losses of training on each size."""
-    return labelled({"sequences": np.array(case.sequences), "time": trained.time}, loss=trained.loss)
+def stacked(axis: str, points: Any, outcomes: Sequence[Labelled]) -> Labelled:
+    """Losses over the same axes as one outcome, along a further axis that leads."""
+    return labelled({axis: points, **outcomes[0].axes}, loss=np.stack([one.loss for one in outcomes]))
 
 
-def half_drop(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:
+def half_drop_time(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:
     """Time at which a curve has fallen half-way from its first to its last loss."""
     return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
 
 
-def test_panel(axes: Axes, view: View, name: str, axis: str, *, label: str) -> None:
-    """Loss of one layer along one kind of test: theory, and means over seeds with their standard errors."""
-    exact = view.theory[name]
-    figures.theory_line(axes, exact[axis], first_seed(exact.loss), label="this layer, theory")
-    if view.simulation:
-        tested = view.simulation[name].loss
-        figures.mean_points(axes, tested[axis], tested, label="drawn contexts")
-    axes.set(xlabel=label, ylabel="test loss")
-
-
 def first_seed(array: "xr.DataArray") -> "xr.DataArray":
-    """What the first seed found, where seeds matter."""
+    """The array of the first seed, where it has an axis of seeds."""
     return array.isel(seed=0, drop=True) if "seed" in array.dims else array
 
 
@@ -157,11 +182,9 @@ def loss_panel(
 
     `exact` is the group of theory that holds the curve, and its label.
     """
-    flow, levels = view.theory[exact[0]], view.theory.levels.loss
-    figures.level_lines(axes, np.atleast_2d(levels.values)[0], label="plateaus of theory")
-    figures.theory_line(axes, flow.time, flow.loss.values[0], label=exact[1])
-    for curve in flow.loss.values[1:]:
-        figures.theory_line(axes, flow.time, curve)
+    flow = view.theory[exact[0]]
+    figures.level_lines(axes, first_seed(view.theory.levels.loss), label="plateaus of theory")
+    flow_lines(axes, flow.time, flow.loss, label=exact[1])
     if view.simulation:
         drawn = view.simulation.sequences.isel(sequences=-1)
         label = f"gradient descent on {int(drawn.sequences)} sequences, {figures.seeds(drawn)}"
@@ -169,3 +192,20 @@ def loss_panel(
     figures.loss_axes(axes, title=title)
     figures.epoch_axis(axes, epoch)
     axes.legend()
+
+
+def flow_lines(axes: Axes, time: "xr.DataArray", loss: "xr.DataArray", *, label: str) -> None:
+    """Loss of theory against time, from the start of every seed."""
+    for i, curve in enumerate(loss.values):
+        figures.theory_line(axes, time, curve, label=label if i == 0 else None)
+
+
+def drawn_lines(axes: Axes, run: "xr.Dataset") -> None:
+    """Loss of every seed against time, on drawn sequences of one size."""
+    figures.seed_lines(axes, run.time, run.loss.values, label=f"descent on {int(run.sequences)} sequences")
+
+
+def diagonal(axes: Axes, values: "xr.DataArray") -> None:
+    """The line on which both coordinates are equal, from the least to the largest of the values."""
+    ends = [float(values.min()), float(values.max())]
+    axes.plot(ends, ends, color=figures.INK, lw=0.8)
