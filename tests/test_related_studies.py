@@ -128,6 +128,7 @@ def test_a_bound_is_judged_by_the_worst_entry() -> None:
     ("name", "changes", "message"),
     [
         ("rank-robustness", {"noises": (1.0, 0.5)}, "noises must increase strictly"),
+        ("rank-robustness", {"noises": (-1.0, 0.5)}, "noises must be finite and >= 0; got -1.0"),
         ("rank-robustness", {"one_pass_ranks": (9,)}, "one_pass_ranks must be at most D = 8"),
         ("rank-robustness", {"relevant": 9}, "relevant must be at most D = 8; got 9"),
         ("softmax-window", {"dimension": 1}, "dimension must be a whole number >= 2; got 1"),
@@ -139,6 +140,8 @@ def test_a_bound_is_judged_by_the_worst_entry() -> None:
         ("separate-tokens", {"starts": 0}, "starts must be a whole number >= 1; got 0"),
         ("separate-tokens", {"unmasked_rate": 0.0}, "unmasked_rate must be finite and > 0; got 0.0"),
         ("separate-tokens", {"leak_steps": 50}, "steps must outlast the 100 of the warming up"),
+        ("pattern-selection", {"pruned": (0.1, 1.0)}, "pruned must be below 1"),
+        ("pattern-selection", {"sums": ()}, "sums must be a non-empty list"),
         ("pattern-selection", {"relevant": 0.0}, r"relevant must be in \(0, 1\]; got 0.0"),
         ("pattern-selection", {"fractions": (1.2, 0.4, 0.2, 0.1)}, r"fractions must be in \(0, 1\]"),
         ("pattern-selection", {"fractions": (0.5,)}, "fractions must be as many as lengths, 4; got 1"),
@@ -147,3 +150,9 @@ def test_a_bound_is_judged_by_the_worst_entry() -> None:
 def test_impossible_cases_are_refused_by_the_name_of_the_field(name: str, changes: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(STUDIES[name].quick, **changes)
+
+
+def test_increasing_numbers_of_a_case_are_kept_as_they_came_in_a_tuple() -> None:
+    case = replace(STUDIES["pattern-selection"].quick, sums=[0, 1, 2.5])
+    assert case.sums == (0, 1, 2.5)
+    assert [type(total) for total in case.sums] == [int, int, float]  # as its JSON, the key of the store, has them

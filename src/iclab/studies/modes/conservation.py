@@ -125,7 +125,7 @@ def mode_balances(
 
 
 def descents(case: Case, *, key: Key) -> Labelled:
-    """Full-batch gradient descent of one head on drawn sequences, at ten times the rate and at finer ones."""
+    """Full-batch gradient descent of one head on drawn sequences, at the learning rate and at finer ones."""
     from iclab.simulation.linear import contexts, descent
     from iclab.simulation.linear.statistics import statistics
     from iclab.theory import dynamics

@@ -2,7 +2,7 @@
 
 Where labels depend on few directions of the inputs, f(x) = aᵀBᵀx, a window across the others would only lose
 examples. *The paper's*, of arXiv 2402.11639: attention then projects onto the span of B (its summary). *Derived
-here*, for long contexts of normal inputs: the share of examples and the loss of any key-query matrix, whose best has
+here*, for long contexts of normal inputs: the attention weights and the loss of any key-query matrix, whose best has
 no part outside the span, docs/derivations/softmax_window. *Simulated*: full matrices trained on inputs on the sphere
 at a finite context length, for which there is no closed form; ρ(M, B) = |B⊥ᵀMB⊥|/σ_min(BᵀMB), our reading of the
 measure of projection, must be small.
@@ -20,12 +20,12 @@ from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.problem import Lengths
 from iclab.study import Figure, Key, Preset, Study, View
 
-WEIGHT, DIRECTION = 0.5, np.array([0.9, -0.6, 0.5])  # M = WEIGHT·I and the query at which shares are drawn
+WEIGHT, DIRECTION = 0.5, np.array([0.9, -0.6, 0.5])  # M = WEIGHT·I and the query of drawn attention weights
 
 
 @dataclass(frozen=True)
 class Case(Checked):
-    """Tasks of low rank on the sphere, and shares in long normal contexts."""
+    """Tasks of low rank on the sphere, and attention weights in long normal contexts."""
 
     dimension: Annotated[int, Whole(least=2)] = 6  # d, of the inputs
     context_length: Annotated[int, Whole(least=2)] = 50  # n, labelled examples before the query
@@ -35,7 +35,7 @@ class Case(Checked):
     rate: Positive = 0.1  # largest learning rate of Adam
     steps: Count = 600  # steps of training
     batch: Count = 512  # contexts of a step
-    share_lengths: Lengths = (100, 400, 1600)  # n of the contexts in which shares are drawn
+    share_lengths: Lengths = (100, 400, 1600)  # n of the contexts in which attention weights are drawn
     share_examples: Count = 8_000_000  # examples drawn at each length
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class Case(Checked):
 
 
 def theory(case: Case) -> dict[str, Labelled]:
-    """The limit of the share, and the loss of long contexts around its projection."""
+    """The limit of squared attention weights, and the loss of long contexts by the parts of M."""
     from iclab.theory import softmax
 
     limit = float(softmax.gaussian_squared_weights(WEIGHT * np.eye(3), DIRECTION))
@@ -66,7 +66,7 @@ def theory(case: Case) -> dict[str, Labelled]:
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
-    """Matrices trained for each number of directions, split by the span of the tasks; shares in long contexts."""
+    """Matrices trained for each number of directions, split by the span of the tasks; attention weights."""
     import jax
 
     from iclab.simulation.related.softmax_windows import WindowShape, WindowTraining, drawn_concentration, trained
@@ -145,7 +145,7 @@ STUDY = Study(
         Limit(
             "theory/shares/share",
             "simulation/shares/share",
-            "In long contexts of normal inputs the share of examples is exp |M x_q|²/n.",
+            "In long contexts of normal inputs the squared attention weights sum to exp |M x_q|²/n.",
             along="context_length",
             order=1.0,
         ),
@@ -158,6 +158,6 @@ STUDY = Study(
         outside=("|B⊥ᵀMB⊥|", "largest singular value outside the span"),
         projection=("ρ(M, B)", "ratio of outside and inside"),
         matrix=("M", "key-query matrix"),
-        share=("n E Σ a²", "inverse effective share"),
+        share=("n E Σ a²", "sum of squared attention weights, times n"),
     ),
 )

@@ -128,7 +128,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
 
 
 def tasks(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Training tasks, neighbours in the ring, and all other ordered pairs."""
+    """Training tasks, neighbors in the ring, and all other ordered pairs."""
     ring = [(i, (i + 1) % case.patterns) for i in range(case.patterns)]
     others = [pair for pair in itertools.permutations(range(case.patterns), 2) if pair not in ring]
     return np.array(ring), np.array(others)

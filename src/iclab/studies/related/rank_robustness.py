@@ -69,9 +69,9 @@ class Case(Checked):
 
 def theory(case: Case) -> dict[str, Labelled]:
     """Losses of pretraining and of tests for all ranks, at the noises of the case and along a line of them."""
-    from iclab.theory import population, related
+    from iclab.theory import population
+    from iclab.theory.related import rank_limited as limited
 
-    limited = related.rank_limited
     pretrained, ranks = population.moments(case.problem), np.arange(1, case.problem.dimension + 1)
     inputs = np.diag(case.problem.eigenvalues)
     tested = limited.contexts(inputs, case.test_length, task_covariance=np.diag(case.problem.task_spectrum))
