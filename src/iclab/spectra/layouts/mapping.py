@@ -1,4 +1,4 @@
-"""A model of one's own: roles of its tensors written down in a TOML file."""
+"""Mappings: the roles of the tensors of a custom model, from a TOML file."""
 
 import tomllib
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _ENTRIES = ("match", "role", "order", "output_axis", "shards")
 
 
 def from_mapping(mapping: Mapping[str, Any] | str | Path) -> Layout:
-    """The layout that a mapping describes: a table, or the path of a TOML file with one.
+    """Layout of a mapping: a table, or the path of a TOML file with one.
 
     Raises ValueError naming the entry that is missing, unknown or out of range.
     """
