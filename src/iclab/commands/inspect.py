@@ -25,6 +25,8 @@ from iclab.spectra.observation.observing import observed
 from iclab.spectra.observation.selection import LARGEST, Selection
 from iclab.spectra.observation.surveying import Survey, survey
 
+__all__ = ["inspect"]
+
 
 def inspect(flags: Inspect) -> int:
     """Observe, write and print. Returns the exit code."""

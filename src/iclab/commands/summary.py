@@ -12,6 +12,8 @@ from iclab.inspection.tables import Runs
 from iclab.spectra.checkpoints.names import terminal
 from iclab.spectra.observation.dynamics import Curve, MatrixSeries, SpectralDynamics
 
+__all__ = ["print_summary"]
+
 _SHOWN = 20  # most lines of a list in the terminal; files have all
 _HEADLINES = ("effective_rank", "overlap_with_final", "distance_to_final", "imbalance_since_first")
 

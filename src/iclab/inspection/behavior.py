@@ -14,6 +14,8 @@ from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.measures.changes import Change, change
 
+__all__ = ["Behavior", "Joined", "behavior_changes", "joined", "read"]
+
 _LARGEST = 64 * 2**20  # bytes of a table
 _COLUMNS = 64
 

@@ -11,6 +11,8 @@ from iclab.inspection.tables import Runs, defined, identity, json_numbers
 from iclab.spectra.observation.dynamics import ChangePoint, SpectralDynamics
 from iclab.spectra.observation.surveying import Survey
 
+__all__ = ["SCHEMA", "document"]
+
 SCHEMA = 1
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import tyro
 
+__all__ = ["Inspect"]
+
 
 @dataclass(frozen=True)
 class Inspect:

@@ -15,6 +15,11 @@ from iclab.files import written_whole
 from iclab.spectra.checkpoints.names import csv_cell
 from iclab.spectra.observation.dynamics import MatrixSeries, Row, SpectralDynamics
 
+__all__ = [
+    "Runs", "columns", "defined", "identity", "json_numbers", "require_parquet", "rows", "stream_json", "write_csv",
+    "write_json", "write_parquet",
+]  # fmt: skip
+
 Runs = Mapping[str, SpectralDynamics]
 """Observations by the name of their run; the table of one run has no column for it."""
 _BATCH = 50_000  # rows in memory at a time

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["COLUMNS", "MAPPED", "Curves", "bands", "curves", "even", "figure_text", "maps", "moved", "trajectories"]
+
 MAPPED = ("effective_rank", "stable_rank", "overlap_with_final", "overlap_with_previous")
 _LAYERS, _PANELS, _MATRICES = 48, 36, 6  # most lines of layers, panels of layers, matrices with trajectories
 COLUMNS = 3  # most columns of behavior that are drawn

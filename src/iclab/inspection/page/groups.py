@@ -10,6 +10,8 @@ from jaxtyping import Float, Int
 
 from iclab.spectra.observation.dynamics import MatrixSeries, SpectralDynamics
 
+__all__ = ["WORDS", "Group", "groups", "quantiles", "same", "thinned"]
+
 _FIRST = ("QK", "OV", "QK averaged")
 _POINTS = 400  # most checkpoints of a line
 WORDS = {

@@ -16,6 +16,8 @@ from iclab.inspection.rows import change_rows, integrity_rows, skipped_rows
 from iclab.spectra.checkpoints.names import terminal
 from iclab.spectra.observation.dynamics import SpectralDynamics
 
+__all__ = ["LARGEST", "FigureBudget", "PageTable", "Picture", "Runs", "Section", "page"]
+
 LARGEST = 20_000_000  # bytes of the page
 _FIGURES, _ONE_FIGURE, _NUMBERS = 13_000_000, 3_000_000, 2_000_000  # bytes of all figures, of one, of the numbers
 _ROWS, _CELL = 200, 600  # rows of a table, characters of a cell

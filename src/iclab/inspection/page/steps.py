@@ -8,6 +8,8 @@ from jaxtyping import Float
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["StepAxis", "short"]
+
 
 class StepAxis:
     """Axis log(1 + step / first), with the smallest step above 0 as `first`."""

@@ -9,6 +9,8 @@ import numpy as np
 
 from iclab.spectra.checkpoints.tensors import FLOATS, Tensor
 
+__all__ = ["Content", "content"]
+
 _CHUNK = 2**20  # numbers at a time
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _EXPONENT = {"F64": 0x7FF << 52, "F32": 0xFF << 23, "F16": 0x1F << 10, "BF16": 0xFF << 7, "F8_E5M2": 0x1F << 2}

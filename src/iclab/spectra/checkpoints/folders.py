@@ -10,6 +10,8 @@ from iclab.spectra.checkpoints.paths import bare_name, entries, json_file, regul
 from iclab.spectra.checkpoints.steps import says_step, step_of
 from iclab.spectra.checkpoints.tensors import Skipped
 
+__all__ = ["CANONICAL", "FORMATS", "SUPPORTED", "Found", "series"]
+
 CANONICAL = (
     "model.safetensors.index.json",
     "model.safetensors",

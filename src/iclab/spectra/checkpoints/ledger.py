@@ -12,6 +12,8 @@ from typing import Any
 from iclab.spectra.checkpoints.content import Content, content
 from iclab.spectra.checkpoints.series import Checkpoint, Contents
 
+__all__ = ["Ledger", "contents"]
+
 _VERSION = 1  # raised when a content changes its meaning
 
 

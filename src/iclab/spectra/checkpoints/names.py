@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+__all__ = ["LONGEST", "csv_cell", "path_below", "quoted", "terminal"]
+
 _UNPRINTED = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]"
 )

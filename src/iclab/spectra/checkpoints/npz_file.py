@@ -13,6 +13,8 @@ from iclab.spectra.checkpoints.safetensors_file import check_names
 from iclab.spectra.checkpoints.tensors import Skipped, Tensor
 from iclab.spectra.checkpoints.zips import BROKEN, MEMORY, checked_members
 
+__all__ = ["tensors"]
+
 
 def tensors(path: Path, *, memory_limit: int = MEMORY) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
     """Arrays by name, and the members that are none. Raises ValueError for an unsafe zip."""

@@ -13,6 +13,8 @@ from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series, one_i
 from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.checkpoints.zips import MEMORY
 
+__all__ = ["of_states", "read"]
+
 
 def read(path: str | Path, *, every: int = 1, allow_partial: bool = False, memory_limit: int = MEMORY) -> Series:
     """Checkpoints of a folder, or of one file, in order of their steps; only names are read.

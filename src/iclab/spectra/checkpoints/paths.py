@@ -9,6 +9,8 @@ from typing import Any
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import path_below, quoted
 
+__all__ = ["JSON_BYTES", "bare_name", "entries", "inside", "json_file", "regular_file"]
+
 JSON_BYTES = 100_000_000
 
 

@@ -15,6 +15,8 @@ from iclab.numerics import require
 from iclab.spectra.checkpoints.names import LONGEST, quoted, terminal
 from iclab.spectra.checkpoints.tensors import FLOATS, INTEGERS, Skipped, Tensor
 
+__all__ = ["HEADER_BYTES", "TENSORS", "check_names", "tensors"]
+
 HEADER_BYTES = 100_000_000
 TENSORS = 1_000_000
 

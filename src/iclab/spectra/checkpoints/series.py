@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 from iclab.numerics import whole_number
 from iclab.spectra.checkpoints.tensors import Skipped, Tensor
 
+__all__ = ["Checkpoint", "Contents", "Series", "one_in"]
+
 _T = TypeVar("_T")
 
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from iclab.spectra.checkpoints.tensors import PACKED, Skipped, Tensor, of_array
 
+__all__ = ["split"]
+
 
 def split(state: dict[str, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
     """Tensors of a state dict, and the entries that are none."""

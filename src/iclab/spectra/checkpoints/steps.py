@@ -5,6 +5,8 @@ import re
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 
+__all__ = ["says_step", "step_of"]
+
 _STEP = re.compile(r"(?:global_?step|step|iter|checkpoint|ckpt)[-_=]?(\d+)", re.IGNORECASE)
 _FORMATS = (".safetensors", ".npz", ".ckpt", ".pth", ".bin", ".pt")
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import ml_dtypes
 import numpy as np
 
+__all__ = ["FLOATS", "INTEGERS", "PACKED", "Skipped", "Tensor", "of_array"]
+
 FLOATS = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),

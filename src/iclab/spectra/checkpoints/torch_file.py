@@ -17,6 +17,8 @@ from iclab.spectra.checkpoints.state_dicts import split
 from iclab.spectra.checkpoints.tensors import Skipped
 from iclab.spectra.checkpoints.zips import MEMORY, checked_members, is_zip
 
+__all__ = ["contents"]
+
 _INERT = [argparse.Namespace, collections.Counter, pathlib.PosixPath, np.dtype, np.ndarray]
 _HOLDERS = ("state_dict", "model", "model_state_dict", "module")
 _RESAVE = (

@@ -9,6 +9,8 @@ from pathlib import Path
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 
+__all__ = ["BROKEN", "MEMORY", "RATIO", "checked_members", "is_zip"]
+
 RATIO = 100  # unpacked size over packed size of one member
 BROKEN = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,

@@ -10,6 +10,8 @@ from iclab.spectra.circuits.grouping import group_size, rotary_rows
 from iclab.spectra.circuits.weights import AttentionWeights
 from iclab.spectra.measures.factors import Array, float64
 
+__all__ = ["Balance", "Imbalance", "balance", "imbalance"]
+
 
 @dataclass(frozen=True)
 class Balance:

@@ -9,6 +9,8 @@ from iclab.numerics import require, whole_number
 from iclab.spectra.circuits.weights import AttentionWeights, Rotary
 from iclab.spectra.measures.factors import Array
 
+__all__ = ["Layers", "group_size", "kv_head", "layer_of", "rotary_rows", "rotated"]
+
 Layers = Mapping[int, AttentionWeights] | Sequence[AttentionWeights]
 
 

@@ -6,6 +6,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Shaped
 
+__all__ = ["AttentionWeights", "InputNorm", "QueryKeyNorm", "Rotary"]
+
 
 @dataclass(frozen=True)
 class Rotary:

@@ -14,6 +14,8 @@ from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts.families import Layout
 from iclab.spectra.layouts.rules import rule_of, unwrapped
 
+__all__ = ["Adapted", "adapted"]
+
 _FACTOR = re.compile(r"(?P<path>.+)\.lora_(?P<side>[AB])(?:\.(?P<adapter>[^.]+))?\.weight")
 _EMBEDDING = re.compile(r"(?P<path>.+)\.lora_embedding_(?P<side>[AB])(?:\.(?P<adapter>[^.]+))?")
 _SLICE = 2**24  # entries of a product that are formed at a time

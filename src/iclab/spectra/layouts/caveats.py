@@ -8,6 +8,8 @@ from iclab.spectra.layouts.forms import Config
 from iclab.spectra.layouts.geometry import Geometry, first
 from iclab.spectra.layouts.rules import Rule
 
+__all__ = ["caveats"]
+
 _NORMED_OUTPUT = ("gemma2", "gemma3", "gemma3_text", "olmo2")
 
 

@@ -13,6 +13,8 @@ from iclab.spectra.layouts.forms import Config, Family
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.rules import Rule
 
+__all__ = ["FAMILIES", "Layout", "from_config"]
+
 
 @dataclass(frozen=True)
 class Layout:

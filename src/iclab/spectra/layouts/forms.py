@@ -7,6 +7,10 @@ from iclab.numerics import require
 from iclab.spectra.layouts.geometry import Geometry, rotary, sizes
 from iclab.spectra.layouts.rules import Rule
 
+__all__ = [
+    "AFFINE", "NORM", "Config", "Family", "fused", "mapped_geometry", "rotary_geometry", "separate", "unembedding",
+]  # fmt: skip
+
 Config = Mapping[str, Any]
 Family = tuple[list[Rule], Geometry]
 AFFINE = r"\.(?:weight|bias)"

@@ -10,6 +10,8 @@ import numpy as np
 from iclab.numerics import require, share, whole_number
 from iclab.spectra.circuits.weights import Rotary
 
+__all__ = ["LARGEST", "Geometry", "first", "rotary", "sizes"]
+
 LARGEST = 2**20  # heads, or dimensions of a head, that are accepted from a config
 
 

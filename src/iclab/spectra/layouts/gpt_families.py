@@ -4,6 +4,8 @@ from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, fused, rot
 from iclab.spectra.layouts.geometry import first, sizes
 from iclab.spectra.layouts.rules import Rule
 
+__all__ = ["bloom", "falcon", "gpt2", "gpt_neo", "gpt_neox", "gptj", "mpt", "nanogpt"]
+
 
 def gpt2(config: Config) -> Family:
     """GPT-2: fused, stored [in, out]."""

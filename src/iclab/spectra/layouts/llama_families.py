@@ -5,6 +5,8 @@ from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, fused, rot
 from iclab.spectra.layouts.geometry import Geometry, first, rotary, sizes
 from iclab.spectra.layouts.rules import Rule
 
+__all__ = ["MOST_LAYERS", "gemma", "llama", "mixtral", "olmo2", "phi3", "qwen3"]
+
 MOST_LAYERS = 10_000  # that are accepted from a config
 
 

@@ -11,6 +11,8 @@ from iclab.spectra.layouts.families import Layout
 from iclab.spectra.layouts.forms import mapped_geometry
 from iclab.spectra.layouts.rules import PARTS, Rule
 
+__all__ = ["from_mapping"]
+
 _SIZES = ("heads", "kv_heads", "head_dim", "rotary", "norm_gain", "tensor")
 _ENTRIES = ("match", "role", "order", "output_axis", "shards")
 

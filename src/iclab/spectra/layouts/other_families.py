@@ -4,6 +4,8 @@ from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, mapped_geo
 from iclab.spectra.layouts.geometry import sizes
 from iclab.spectra.layouts.rules import Rule
 
+__all__ = ["bert", "iclab", "opt", "torch", "transformer_lens", "vit"]
+
 
 def opt(config: Config) -> Family:
     """OPT."""

@@ -19,6 +19,8 @@ from iclab.spectra.layouts.rules import ATTENTION, PARTS, Match, TowerLayer, mat
 from iclab.spectra.layouts.skipping import no_role, unreadable
 from iclab.spectra.layouts.splitting import check, check_axes, check_norm, check_widths, head_dim_of, split
 
+__all__ = ["Matrix", "TensorPlan", "planned", "tensor_plan"]
+
 _POSITIONS = re.compile(r"wpe|pos|token_type")  # embeddings that are not of tokens
 
 

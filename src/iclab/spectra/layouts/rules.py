@@ -8,6 +8,8 @@ from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.tensors import Tensor
 
+__all__ = ["ATTENTION", "ORDERS", "PARTS", "ROLES", "Match", "Rule", "TowerLayer", "matched", "rule_of", "unwrapped"]
+
 ATTENTION = ("q", "k", "v", "qkv", "kv", "o")
 ROLES = (*ATTENTION, "q_norm", "k_norm", "norm", "mlp_in", "mlp_out", "embed", "unembed", "skip")
 PARTS = {"qkv": ("q", "k", "v"), "kv": ("k", "v")}

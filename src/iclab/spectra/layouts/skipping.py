@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 from iclab.spectra.checkpoints.tensors import PACKED, Tensor
 
+__all__ = ["no_role", "unreadable"]
+
 _BUFFERS = re.compile(
     r"(?:.*\.)?(?:(?:attn|attention)\.(?:attention\.)?(?:masked_)?bias|rotary_emb\.inv_freq|inv_freq|position_ids|"
     r"num_batches_tracked|mask|IGNORE|rotary_sin|rotary_cos)"

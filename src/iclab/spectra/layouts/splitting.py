@@ -9,6 +9,8 @@ from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.rules import PARTS, Match
 
+__all__ = ["Parts", "check", "check_axes", "check_norm", "check_widths", "head_dim_of", "rows", "split"]
+
 Parts = dict[str, np.ndarray]
 _GROUPED = ("part,head,dim", "group,part,dim")  # orders that allow fewer key heads than query heads
 

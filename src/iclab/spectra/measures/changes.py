@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 from iclab.numerics import increasing_grid, require
 from iclab.spectra.measures.factors import Array
 
+__all__ = ["LEAST", "SIDE", "Change", "ChangeOfRuns", "change", "change_of_runs"]
+
 SIDE = 3  # checkpoints at least on either side of a change
 LEAST = 2 * SIDE + 2  # checkpoints at least
 _QUANTILE, _STREAM, _ENTRIES = 0.95, 20250417, 2_000_000  # of all walks together, about

@@ -6,6 +6,8 @@ from jaxtyping import Float
 
 from iclab.spectra.measures.factors import Array
 
+__all__ = ["leading_vectors"]
+
 _SMALL = 96  # rows up to which all vectors cost no more than few
 _SHARE = 4  # inverse of the fraction of vectors above which all are computed
 

@@ -10,6 +10,11 @@ from numpy.typing import DTypeLike
 
 from iclab.numerics import require
 
+__all__ = [
+    "SLICE", "Array", "Matrix", "NotFinite", "Product", "float64", "gram", "matrix", "numbers", "precision",
+    "require_finite", "slices", "triangle",
+]  # fmt: skip
+
 Array = np.ndarray
 SLICE = 2**26  # bytes of float64 that are held at a time
 _TALL, _SMALL = 2.0**400, 2.0**-400  # range of the trace of a Gram; outside it the matrix is rescaled

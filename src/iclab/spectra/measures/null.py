@@ -16,6 +16,11 @@ from iclab.numerics import positive, require, whole_number
 from iclab.spectra.measures import ranks
 from iclab.spectra.measures.factors import Array
 
+__all__ = [
+    "Measure", "Shape", "averaged_level", "distance_level", "gaussian_core", "level", "overlap_level",
+    "procrustes_level",
+]  # fmt: skip
+
 Shape = tuple[int, int] | tuple[int, int, int]
 Measure = str | Callable[[Float[Array, "value"]], float]
 _STREAM, _PROCRUSTES_DRAWS = 20250417, 64

@@ -13,6 +13,12 @@ from iclab.numerics import positive, require, share, whole_number
 from iclab.spectra.measures.factors import Array, Matrix, Product, float64, numbers
 from iclab.spectra.measures.spectrum import Spectrum, spectrum
 
+__all__ = [
+    "Ranked", "effective_rank", "energy", "energy_rank", "entropy_rank", "gap", "nuclear", "nuclear_rank",
+    "over_largest", "participation", "participation_ratio", "rank_measures", "singular_values", "spectral_gap",
+    "stable", "stable_rank",
+]  # fmt: skip
+
 Ranked = Matrix | Spectrum | Shaped[Array, "value"]
 _EPS = float(np.finfo(float).eps)
 

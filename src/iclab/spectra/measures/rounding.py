@@ -8,6 +8,8 @@ from iclab.spectra.measures.factors import Array, Matrix, Product, float64, gram
 from iclab.spectra.measures.ranks import Ranked, over_largest, singular_values
 from iclab.spectra.measures.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum
 
+__all__ = ["factor_noise", "factor_rank", "numerical_rank", "product_rank", "reaches_rank", "tolerance"]
+
 _EPS = float(np.finfo(float).eps)
 _RESOLVED = 4 * np.sqrt(_EPS)  # relative size above which values of a Gram are no noise
 

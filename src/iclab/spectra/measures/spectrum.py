@@ -21,6 +21,8 @@ from iclab.spectra.measures.factors import (
     triangle,
 )
 
+__all__ = ["CONDITION", "Gram", "Spectrum", "leading_spectrum", "product_spectrum", "spectrum"]
+
 CONDITION = 1e6  # above it a Gram would lose more than 4 digits of the smallest value
 Gram = tuple[Float[Array, "r r"], float]  # of trace 1, and the norm of the matrix
 _EPS = float(np.finfo(float).eps)

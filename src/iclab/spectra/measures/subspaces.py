@@ -20,6 +20,11 @@ from iclab.spectra.measures.factors import Array, Matrix, Product, float64, gram
 from iclab.spectra.measures.ranks import gap
 from iclab.spectra.measures.rounding import numerical_rank, reaches_rank
 
+__all__ = [
+    "Basis", "Side", "basis", "consecutive_overlaps", "overlap_of", "principal_angles", "procrustes_distance",
+    "subspace_distance", "subspace_overlap", "turnover",
+]  # fmt: skip
+
 Side = Literal["left", "right"]
 _STEEP = 1e-3  # relative size down to which singular vectors from a Gram are orthogonal to eps/1e-6
 

@@ -15,6 +15,8 @@ from iclab.spectra.measures.factors import Array
 from iclab.spectra.observation.measurements import Comparison, MatrixKey, Measurement, failed
 from iclab.spectra.observation.selection import BALANCE, Selection
 
+__all__ = ["ROLES", "of_balance"]
+
 ROLES = ("QK balance", "OV balance")
 _DRAWS, _STREAM = 32, 20250417
 

@@ -12,6 +12,8 @@ from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.observation.measurements import SLICES
 from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, Selection
 
+__all__ = ["OVERHEAD", "ObservationCost", "cost", "memory_bound"]
+
 OVERHEAD = 2**26  # bytes of memory in addition to four times the largest tensor
 _HASHED = 2.5e8  # bytes a second that are hashed and squared, roughly
 _CALL = 6e-4  # seconds of a circuit or matrix in addition to its arithmetic

@@ -12,6 +12,8 @@ from iclab.spectra.measures.changes import Change
 from iclab.spectra.measures.factors import Array
 from iclab.spectra.observation.integrity import Integrity
 
+__all__ = ["ChangePoint", "Curve", "MatrixSeries", "Row", "SpectralDynamics", "Status"]
+
 Status = Literal["ok", "degenerate", "nonfinite", "skipped"]
 
 

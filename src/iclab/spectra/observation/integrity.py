@@ -12,6 +12,8 @@ from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.series import Checkpoint
 from iclab.spectra.observation.trajectories import missing_steps, outliers
 
+__all__ = ["Finding", "Integrity", "Record", "Severity", "examine", "record_of"]
+
 Severity = Literal["error", "warning", "note"]
 _EARLY = 1e-3  # fraction of the last step before which weights may be unchanged
 

@@ -21,6 +21,10 @@ from iclab.spectra.measures.subspaces import Basis, basis, overlap_of, procruste
 from iclab.spectra.observation.dynamics import Status
 from iclab.spectra.observation.selection import DISTANCES, OVERLAPS, RANKS, Selection
 
+__all__ = [
+    "SLICES", "Comparison", "MatrixKey", "Measurement", "circuits", "failed", "of_heads", "of_matrix", "ranked",
+]  # fmt: skip
+
 _SKETCHED = 64  # leading values computed of a matrix whose Gram is too large
 _WIDE = 1024  # short side of an embedding above which it is sketched
 SLICES = 2**27  # bytes of the two float64 slices with which a Gram is formed

@@ -20,6 +20,8 @@ from iclab.spectra.observation.recording import Recorder
 from iclab.spectra.observation.selection import BALANCE, DEFAULT, Selection, refuse_loose_keywords
 from iclab.spectra.observation.surveying import Survey, survey
 
+__all__ = ["Progress", "observe", "observed"]
+
 Progress = Callable[[int, int], None]
 """Function of the number of parts of the work that are done, and of all."""
 _STEPS = 8  # listed in a note

@@ -12,6 +12,8 @@ from iclab.spectra.observation.dynamics import Curve, MatrixSeries, Status
 from iclab.spectra.observation.measurements import MatrixKey, Measurement, ranked
 from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, RANKS, Selection
 
+__all__ = ["SHOWN", "Recorder"]
+
 SHOWN = 16  # leading singular values that are kept of each matrix
 _FADED = 1e-3  # fraction of its largest norm below which a matrix may be rounding noise
 _TOGETHER = 2**15  # singular values whose ranks are computed together

@@ -12,16 +12,10 @@ from iclab.spectra.checkpoints.names import csv_cell
 from iclab.spectra.layouts import TensorPlan
 from iclab.spectra.measures.factors import slices
 from iclab.spectra.observation.dynamics import Row
-from iclab.spectra.observation.measurements import (
-    RANKS,
-    Comparison,
-    MatrixKey,
-    Measurement,
-    Selection,
-    of_heads,
-    of_matrix,
-    ranked,
-)
+from iclab.spectra.observation.measurements import Comparison, MatrixKey, Measurement, of_heads, of_matrix, ranked
+from iclab.spectra.observation.selection import RANKS, Selection
+
+__all__ = ["LARGEST", "OVERLAP", "failure", "snapshot", "table", "training_selection"]
 
 OVERLAP = "overlap_with_previous"
 LARGEST = 2**22  # largest number of elements of a matrix outside attention that is decomposed

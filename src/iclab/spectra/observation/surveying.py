@@ -12,6 +12,8 @@ from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.observation.cost import ObservationCost, cost, memory_bound
 from iclab.spectra.observation.selection import DEFAULT, Selection, refuse_loose_keywords
 
+__all__ = ["Survey", "survey"]
+
 
 @dataclass(frozen=True)
 class Survey:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+__all__ = ["missing_steps", "outliers"]
+
 _SPREADS = 8.0  # standard deviations of the residuals beyond which a norm is an outlier
 _FACTOR = 0.2  # least residual of an outlier, in log norm
 _THINNEST = 2  # a grid must have at least one in this many of its steps

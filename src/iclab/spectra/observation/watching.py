@@ -21,6 +21,8 @@ from iclab.spectra.observation.states import failure, snapshot, table, training_
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
+__all__ = ["Clock", "Source", "TimeBudget", "Watch", "watch"]
+
 Source = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 Clock = Callable[[], tuple[float, ...]]
 """Seconds of one clock or of several, at the time of the call."""
