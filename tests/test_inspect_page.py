@@ -16,7 +16,7 @@ from iclab.spectra.checkpoints.tensors import Skipped
 from iclab.spectra.measures.changes import change
 from iclab.spectra.observation.dynamics import ChangePoint, Curve, MatrixSeries, SpectralDynamics
 from iclab.spectra.observation.integrity import Finding, Integrity
-from iclab.spectra.observation.measurements import OVERLAPS, RANKS
+from iclab.spectra.observation.selection import OVERLAPS, RANKS
 
 HOSTILE = ["$\\frac{1$", "<img src=x onerror=alert(1)>", "\x1b]0;x\x07", "=cmd()", "a[/b]c", "</script><b>"]
 

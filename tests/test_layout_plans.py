@@ -51,8 +51,8 @@ def test_every_tensor_is_analysed_or_skipped_with_its_reason() -> None:
     reasons = {entry.name: entry.reason for entry in plan.skipped}
     assert set(reasons) == set(others)
     assert reasons["h.0.attn.bias"] == reasons["position_ids"] == "buffer"
-    assert "dequantise" in reasons["h.0.packed.weight"]
-    assert "dequantise" in reasons["h.0.code.qweight"]
+    assert "dequantize" in reasons["h.0.packed.weight"]
+    assert "dequantize" in reasons["h.0.code.qweight"]
     assert "mapping" in reasons["h.0.extra.weight"]
     assert "vector" in reasons["h.0.mlp.c_fc.bias"]
     assert {(matrix.name, matrix.shape) for matrix in plan.matrices} == {
@@ -162,7 +162,7 @@ def test_one_norm_of_two_leaves_a_layer_that_is_not_whole() -> None:
         ({"model_type": "mpt", "attn_config": {"clip_qkv": 8}}, "clipped"),
         ({"model_type": "transformer_lens"}, "folded"),
         ({"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 2.0}}, "yarn"),
-        ({"model_type": "llama", "quantization_config": {"bits": 4}}, "quantised"),
+        ({"model_type": "llama", "quantization_config": {"bits": 4}}, "quantized"),
     ],
 )
 def test_what_circuits_leave_out_is_said(config: dict[str, Any], word: str) -> None:

@@ -368,7 +368,7 @@ def test_entries_that_are_not_finite_are_counted_and_placed(bad: float) -> None:
         (lambda: measures.energy_rank(MATRIX, fraction=0), "fraction"),
         (lambda: measures.spectral_gap(MATRIX, k=0), "k must"),
         (lambda: measures.numerical_rank(np.ones(3)), "shape and stored"),
-        (lambda: measures.numerical_rank(np.ones((3, 3), dtype=np.int8)), "dequantise"),
+        (lambda: measures.numerical_rank(np.ones((3, 3), dtype=np.int8)), "dequantize"),
         (lambda: measures.stable_rank(np.ones((3, 3), dtype=complex)), "real"),
         (lambda: measures.subspace_overlap(MATRIX, MATRIX, k=1, side="up"), "side"),
         (lambda: measures.subspace_overlap(MATRIX, MATRIX.T, k=1), "right side"),

@@ -172,7 +172,7 @@ def test_folding_changes_the_circuits_and_is_refused_without_a_norm() -> None:
     assert np.all(np.abs(folded.norm / plain.norm - 1) > 1e-4)
     assert "input norm folded in" in folded.notes
     bare = [{name: array for name, array in one.items() if "norm" not in name} for one in states()]
-    with pytest.raises(ValueError, match="fold needs the norm in front of attention"):
+    with pytest.raises(ValueError, match="fold needs the input norm of attention"):
         seen(bare, fold=True)
 
 

@@ -1,4 +1,4 @@
-"""An observation in the terminal: integrity first, then what was measured, what changed, what was left out."""
+"""Summary of observations in the terminal: integrity, medians of measures, changes, skipped tensors."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,12 +12,14 @@ from iclab.inspection.tables import Runs
 from iclab.spectra.checkpoints.names import terminal
 from iclab.spectra.observation.dynamics import Curve, MatrixSeries, SpectralDynamics
 
-_SHOWN = 20  # lines of a list in the terminal; files have all of it
+__all__ = ["print_summary"]
+
+_SHOWN = 20  # most lines of a list in the terminal; files have all
 _HEADLINES = ("effective_rank", "overlap_with_final", "distance_to_final", "imbalance_since_first")
 
 
 def print_summary(runs: Runs, joined: Joined | None) -> None:
-    """All of it for each run; behavior is that of the first."""
+    """Print the summary of each run; behavior is that of the first."""
     for number, (name, dynamics) in enumerate(runs.items()):
         if len(runs) > 1:
             print(f"\nrun: {name}")
@@ -39,22 +41,22 @@ def _integrity(dynamics: SpectralDynamics) -> None:
 
 
 def _measures(dynamics: SpectralDynamics) -> None:
-    """One line for each kind of matrix and layer: medians over heads at the first and at the last step."""
+    """Print a line for each kind of matrix and layer: medians over heads at the first and at the last step."""
     groups: dict[tuple, list[MatrixSeries]] = defaultdict(list)
     for series in dynamics.matrices:
         groups[series.tower, series.layer, series.role].append(series)
-    lines, shown = [], [name for name in dynamics.measures if name in _HEADLINES] or dynamics.measures
+    lines, headlines = [], [name for name in dynamics.measures if name in _HEADLINES] or dynamics.measures
     for (tower, layer, role), matrices in groups.items():
-        for measure in shown:
+        for measure in headlines:
             curves = [series.curves[measure] for series in matrices if measure in series.curves]
             if curves:
-                place = "" if layer is None else f"{tower}.{layer}" if tower else str(layer)
-                lines.append((place, role, str(len(curves)), measure, *_levels(curves)))
+                label = "" if layer is None else f"{tower}.{layer}" if tower else str(layer)
+                lines.append((label, role, str(len(curves)), measure, *_levels(curves)))
     header = ("layer", "matrix", "median of", "measure", "first", "last", "random")
     _list("measures (medians)", lines, header)
     bad = sum(status in ("nonfinite", "degenerate") for series in dynamics.matrices for status in series.status)
     if bad:
-        print(f"{bad} readings of matrices are not finite or degenerate: their rows say why")
+        print(f"{bad} measurements of matrices are not finite or degenerate: see the reasons in their rows")
 
 
 def _levels(curves: Sequence[Curve]) -> tuple[str, str, str]:
@@ -79,8 +81,8 @@ def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> None:
         for row in change_rows(dynamics, joined)
     ]  # fmt: skip
     header = ("layer", "head", "matrix", "changes", "from step", "by", "coincides with")
-    shown = len(header) - (joined is None)  # without a behavior there is nothing to coincide with
-    _list("changes", [line[:shown] for line in lines], header[:shown])
+    width = len(header) - (joined is None)  # without behavior nothing can coincide
+    _list("changes", [line[:width] for line in lines], header[:width])
     print(
         f"{len(lines)} of {dynamics.tested} curves change beyond 95 % of random walks (one in twenty walks would); "
         f"uncertainty of the step: {dynamics.uncertainty}"
@@ -88,17 +90,17 @@ def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> None:
 
 
 def _behavior(joined: Joined) -> None:
-    for said, steps in (
+    for text, steps in (
         ("rows of the behavior without a checkpoint", joined.unmatched),
         ("checkpoints without a row of behavior", joined.absent),
     ):
         if steps:
             more = f" and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
-            print(f"{said}: step {', '.join(map(str, steps[:_SHOWN]))}{more}")
+            print(f"{text}: step {', '.join(map(str, steps[:_SHOWN]))}{more}")
 
 
 def _list(title: str, lines: Iterable[Sequence[str]], header: Sequence[str]) -> None:
-    """A table of the first lines; the others are counted."""
+    """Print a table of the first lines and the number of the others."""
     every = list(lines)
     if not every:
         return

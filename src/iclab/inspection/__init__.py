@@ -1,4 +1,4 @@
-"""The inspection of a folder of checkpoints: what was measured, as tables, files and a page."""
+"""Inspection of a folder of checkpoints: its measurements as tables, files and a page."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a model could do at its checkpoints: a table beside the spectra, joined on the exact step."""
+"""Behavior of a model at its checkpoints: a table of scores by step, joined with the spectra on the exact step."""
 
 import csv
 import math
@@ -14,13 +14,15 @@ from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.measures.changes import Change, change
 
+__all__ = ["Behavior", "Joined", "behavior_changes", "joined", "read"]
+
 _LARGEST = 64 * 2**20  # bytes of a table
 _COLUMNS = 64
 
 
 @dataclass(frozen=True)
 class Behavior:
-    """Numbers by step, as they stand in a table; nan where a cell is empty."""
+    """Columns of numbers by step; nan for an empty cell."""
 
     steps: tuple[int, ...]
     columns: Mapping[str, Float[np.ndarray, "row"]]
@@ -28,9 +30,9 @@ class Behavior:
 
 @dataclass(frozen=True)
 class Joined:
-    """Numbers on the steps of a series; nan where the table has no row for a step.
+    """Columns on the steps of a series; nan where the table has no row for a step.
 
-    `unmatched` are steps of the table without a checkpoint, `absent` checkpoints without a row.
+    `unmatched` are steps of the table without a checkpoint, `absent` are steps of checkpoints without a row.
     """
 
     columns: Mapping[str, Float[np.ndarray, "step"]]
@@ -39,9 +41,9 @@ class Joined:
 
 
 def read(path: Path) -> Behavior:
-    """The table of a CSV file with a column `step` and others of numbers.
+    """Table of a CSV file with a column `step` and others of numbers.
 
-    Raises ValueError, naming the row and the column, for a missing or repeated step and for what is no number.
+    Raises ValueError, naming the row and the column, for a missing or repeated step and for a cell that is no number.
     """
     require(path.is_file(), f"--behavior must be a CSV file; got {quoted(str(path))}.")
     require(path.stat().st_size <= _LARGEST, f"--behavior must have at most {_LARGEST:,} bytes.")
@@ -68,23 +70,23 @@ def read(path: Path) -> Behavior:
 
 
 def joined(behavior: Behavior, steps: Sequence[int]) -> Joined:
-    """The numbers on these steps: only rows of exactly such a step count."""
+    """Columns of the table on these steps; only rows with exactly such a step are used."""
     row = {step: index for index, step in enumerate(behavior.steps)}
     matching = [row.get(step) for step in steps]
     columns = {
         name: np.array([np.nan if index is None else values[index] for index in matching])
         for name, values in behavior.columns.items()
     }
-    there = set(steps)
+    present = set(steps)
     return Joined(
         columns,
-        tuple(step for step in behavior.steps if step not in there),
+        tuple(step for step in behavior.steps if step not in present),
         tuple(dict.fromkeys(step for step in steps if step not in row)),
     )
 
 
 def behavior_changes(joined: Joined | None, steps: np.ndarray) -> dict[str, Change]:
-    """The change of each column of behavior; none where steps do not increase."""
+    """Change of each column of behavior; none where steps do not increase."""
     if joined is None or np.any(np.diff(steps) <= 0):
         return {}
     curves = {name: np.where(np.isfinite(values), values, np.nan) for name, values in joined.columns.items()}

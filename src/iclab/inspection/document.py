@@ -7,9 +7,11 @@ from typing import Any
 
 from iclab import __version__
 from iclab.inspection.behavior import Joined, behavior_changes
-from iclab.inspection.tables import Runs, defined, json_numbers, whose
+from iclab.inspection.tables import Runs, defined, identity, json_numbers
 from iclab.spectra.observation.dynamics import ChangePoint, SpectralDynamics
 from iclab.spectra.observation.surveying import Survey
+
+__all__ = ["SCHEMA", "document"]
 
 SCHEMA = 1
 
@@ -17,17 +19,17 @@ SCHEMA = 1
 def document(
     runs: Runs, surveys: Mapping[str, Survey], joined: Joined | None, *, paths: Mapping[str, Path] | None = None
 ) -> dict[str, Any]:
-    """Integrity, what was skipped, changes and behavior; `paths` only where they are asked for."""
+    """Integrity, skipped tensors, changes and behavior; with `paths` those of the runs."""
     first = next(iter(runs.values()))
-    said = {
+    content = {
         "schema": SCHEMA,
         "iclab": __version__,
         "runs": {name: _run(dynamics, surveys[name]) for name, dynamics in runs.items()},
         "behavior": None if joined is None else _behavior(joined, first),
     }
     if paths is not None:
-        said["paths"] = {name: str(path.resolve()) for name, path in paths.items()}
-    return said
+        content["paths"] = {name: str(path.resolve()) for name, path in paths.items()}
+    return content
 
 
 def _run(dynamics: SpectralDynamics, survey: Survey) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def _run(dynamics: SpectralDynamics, survey: Survey) -> dict[str, Any]:
 
 def _change_point(point: ChangePoint) -> dict[str, Any]:
     found = {key: defined(value) for key, value in asdict(point.change).items() if key not in ("called", "reason")}
-    return {**whose(point.series), "measure": point.measure, **found}
+    return {**identity(point.series), "measure": point.measure, **found}
 
 
 def _behavior(joined: Joined, dynamics: SpectralDynamics) -> dict[str, Any]:

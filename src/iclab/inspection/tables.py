@@ -1,4 +1,4 @@
-"""The tidy table and all else of an observation, as files: JSON, CSV, parquet. Undefined numbers are null."""
+"""Results of observations as files: JSON, CSV, parquet. Undefined numbers are null."""
 
 import csv
 import json
@@ -15,18 +15,23 @@ from iclab.files import written_whole
 from iclab.spectra.checkpoints.names import csv_cell
 from iclab.spectra.observation.dynamics import MatrixSeries, Row, SpectralDynamics
 
+__all__ = [
+    "Runs", "columns", "defined", "identity", "json_numbers", "require_parquet", "rows", "stream_json", "write_csv",
+    "write_json", "write_parquet",
+]  # fmt: skip
+
 Runs = Mapping[str, SpectralDynamics]
-"""Observations by the name of their run; one alone needs none in its table."""
-_BATCH = 50_000  # rows that are held at a time
+"""Observations by the name of their run; the table of one run has no column for it."""
+_BATCH = 50_000  # rows in memory at a time
 
 
 def columns(runs: Runs) -> tuple[str, ...]:
-    """The columns of the table; several runs add one in front."""
+    """Columns of the table; several runs have a first column `run`."""
     return ("run", *Row._fields) if len(runs) > 1 else Row._fields
 
 
 def rows(runs: Runs) -> Iterator[tuple[Any, ...]]:
-    """The rows of the table, undefined numbers as None."""
+    """Rows of the table, undefined numbers as None."""
     for name, dynamics in runs.items():
         front = (name,) if len(runs) > 1 else ()
         for row in dynamics.rows():
@@ -39,13 +44,13 @@ def defined(value: Any) -> Any:
 
 
 def write_json(path: Path, document: Mapping[str, Any], runs: Runs) -> None:
-    """The document with singular values and table as its last entries, written line by line."""
+    """Write the document with singular values and table as its last entries, line by line."""
     with written_whole(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
         stream_json(file, document, runs)
 
 
 def stream_json(file: IO[str], document: Mapping[str, Any], runs: Runs) -> None:
-    """The document, the singular values and the table to an open file."""
+    """Write the document, the singular values and the table to an open file."""
     names = columns(runs)
     file.write(json.dumps(document, allow_nan=False)[:-1])
     _stream(file, "fans", _trajectories(runs))
@@ -53,29 +58,29 @@ def stream_json(file: IO[str], document: Mapping[str, Any], runs: Runs) -> None:
     file.write("}\n")
 
 
-def whose(series: MatrixSeries) -> dict[str, Any]:
-    """Which matrix a series is of."""
+def identity(series: MatrixSeries) -> dict[str, Any]:
+    """Identity of a matrix."""
     return {"tower": series.tower, "layer": series.layer, "head": series.head, "matrix": series.matrix}
 
 
 def json_numbers(values: Float[np.ndarray, "n"]) -> list[float | None]:
-    """Numbers, undefined ones as None."""
+    """Numbers for JSON, undefined ones as None."""
     return [defined(value) for value in values.tolist()]
 
 
 def _trajectories(runs: Runs) -> Iterator[dict[str, Any]]:
-    """The leading singular values of each matrix at each step."""
+    """Leading singular values of each matrix at each step."""
     for name, dynamics in runs.items():
         for series in dynamics.matrices:
             yield {
-                **({"run": name} if len(runs) > 1 else {}), **whose(series), "role": series.role,
+                **({"run": name} if len(runs) > 1 else {}), **identity(series), "role": series.role,
                 "shape": list(series.shape), "stored": series.stored, "notes": list(series.notes),
                 "singular_values": [json_numbers(values) for values in series.leading],
             }  # fmt: skip
 
 
 def _stream(file: IO[str], name: str, entries: Iterable[Any]) -> None:
-    """One more entry of an open JSON object: a list, line by line."""
+    """Write one more entry of an open JSON object: a list, line by line."""
     file.write(f', "{name}": [')
     for number, entry in enumerate(entries):
         file.write(",\n" if number else "\n")
@@ -84,7 +89,7 @@ def _stream(file: IO[str], name: str, entries: Iterable[Any]) -> None:
 
 
 def write_csv(path: Path, runs: Runs) -> None:
-    """The table; texts that a spreadsheet would take for formulas are quoted."""
+    """Write the table; texts that a spreadsheet would take for formulas are quoted."""
     with written_whole(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         sheet = csv.writer(file)
         sheet.writerow(columns(runs))
@@ -95,7 +100,7 @@ def write_csv(path: Path, runs: Runs) -> None:
 
 
 def require_parquet() -> None:
-    """Raise ImportError, which says what to install, where parquet cannot be written."""
+    """Raise ImportError, with what to install, where parquet cannot be written."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
@@ -105,7 +110,7 @@ def require_parquet() -> None:
 
 
 def write_parquet(path: Path, runs: Runs) -> None:
-    """The table, in typed columns. Raises ImportError, which says what to install, without pyarrow."""
+    """Write the table in typed columns. Raises ImportError, with what to install, without pyarrow."""
     require_parquet()
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -124,7 +129,7 @@ def write_parquet(path: Path, runs: Runs) -> None:
 
 
 def _plain(column: Iterable[Any]) -> list[Any]:
-    """Texts as far as UTF-8 can hold them."""
+    """Texts as valid UTF-8."""
     return [one.encode("utf-8", "backslashreplace").decode() if isinstance(one, str) else one for one in column]
 
 

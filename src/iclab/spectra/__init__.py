@@ -1,4 +1,4 @@
-"""Observation: the spectra of weights, read from checkpoints or taken during training."""
+"""Spectra of weights, from checkpoints or from a model in training: readers, layouts, circuits, measures."""
 
 from typing import TYPE_CHECKING
 

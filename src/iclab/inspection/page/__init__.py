@@ -1,4 +1,4 @@
-"""The page of `iclab inspect`: one HTML file that holds all it shows and loads nothing."""
+"""Page of `iclab inspect`: one self-contained HTML file."""
 
 from iclab.inspection.page.sections import LARGEST, page
 

@@ -1,4 +1,4 @@
-"""The figures of the page: every text in them is drawn as it is, never read as a formula."""
+"""Figures of the page; their texts are drawn literally, never as formulas."""
 
 import re
 import warnings
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["COLUMNS", "MAPPED", "Curves", "bands", "curves", "even", "figure_text", "maps", "moved", "trajectories"]
+
 MAPPED = ("effective_rank", "stable_rank", "overlap_with_final", "overlap_with_previous")
-_LAYERS, _PANELS, _MATRICES = 48, 36, 6  # lines of layers, panels of layers, matrices with trajectories
-COLUMNS = 3  # of behavior, that are drawn
-_GREY, _WIDTH = "#8a929c", 10.0
+_LAYERS, _PANELS, _MATRICES = 48, 36, 6  # most lines of layers, panels of layers, matrices with trajectories
+COLUMNS = 3  # most columns of behavior that are drawn
+_GRAY, _WIDTH = "#8a929c", 10.0
 Curves = Mapping[str, np.ndarray]
 
 
@@ -42,8 +44,8 @@ def curves(group: Group, axis: StepAxis, behavior: Curves, others: Mapping[str, 
         first = 2 * -(-len(titles) // 2)
         for axes, (title, values) in zip(cells[first:], shown.items(), strict=False):
             _titled(axes, f"behavior: {figure_text(title)}")
-            there = np.isfinite(values)
-            axes.plot(group.steps[there], values[there], color=COLORS[1], lw=1.4, marker=".", ms=3)
+            defined = np.isfinite(values)
+            axes.plot(group.steps[defined], values[defined], color=COLORS[1], lw=1.4, marker=".", ms=3)
         for index in {len(titles), *range(first + len(shown), 2 * rows)} - {first}:
             if index < first or index >= first + len(shown):
                 cells[index].axis("off")
@@ -127,7 +129,7 @@ def trajectories(group: Group, axis: StepAxis, *, name: str) -> str:
 
 
 def moved(group: Group) -> list[Any]:
-    """The matrices whose singular values are drawn: those whose effective rank, or norm, varies most for its size."""
+    """Matrices whose singular values are drawn: those of largest relative variation of effective rank, or of norm."""
     measure = "effective_rank" if "effective_rank" in group.measures else None
     values = group.values(measure) if measure else np.stack([series.norm[group.order] for series in group.matrices])
     low, middle, high = (
@@ -140,14 +142,14 @@ def moved(group: Group) -> list[Any]:
 
 
 def even(names: Sequence[int], most: int) -> list[int]:
-    """At most so many, evenly chosen, with both ends."""
+    """At most `most` of the names, evenly chosen, with both ends."""
     if len(names) <= most:
         return list(names)
     return [names[index] for index in np.round(np.linspace(0, len(names) - 1, most)).astype(int)]
 
 
 def figure_text(text: str, *, longest: int = 40) -> str:
-    """A name for a figure: without control characters, its middle left out when it is long."""
+    """Name for a figure: without control characters; the middle of a long one is left out."""
     shown = text if len(text) <= longest else f"{text[: longest // 2]}…{text[-longest // 2 :]}"
     return terminal(shown)
 
@@ -175,17 +177,17 @@ def _bands(axes: "Axes", group: Group, measure: str) -> None:
 
 
 def _levels(axes: "Axes", group: Group, measure: str) -> None:
-    """What random matrices show: dashed, with two spreads on either side."""
+    """Draw the random-matrix baseline: dashed, with two spreads on either side."""
     for level, spread in group.levels(measure)[:4]:
-        axes.axhline(level, color=_GREY, lw=0.9, ls=(0, (5, 3)), zorder=1)
+        axes.axhline(level, color=_GRAY, lw=0.9, ls=(0, (5, 3)), zorder=1)
         if np.isfinite(spread):
-            axes.axhspan(level - 2 * spread, level + 2 * spread, color=_GREY, alpha=0.2, lw=0, zorder=0)
+            axes.axhspan(level - 2 * spread, level + 2 * spread, color=_GRAY, alpha=0.2, lw=0, zorder=0)
 
 
 def _grid(
     figure: "Figure", rows: int, across: int, *, sharey: bool = False, between: float = 0.55, right: float = 0.15
 ) -> np.ndarray:
-    """Panels with margins in inches: a layout found by drawing everything twice would double the cost."""
+    """Panels with margins in inches, for a layout engine would draw everything twice."""
     figure.set_layout_engine("none")
     width, height = figure.get_size_inches()
     inner = (width - 0.55 - right) / across - between, (height - 0.75) / rows - 0.36

@@ -1,4 +1,4 @@
-"""Tracks that belong on one figure: the same circuit or kind of matrix, of all layers and heads."""
+"""Groups of matrices for one figure: the same circuit or kind of matrix, of all layers and heads."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -10,8 +10,10 @@ from jaxtyping import Float, Int
 
 from iclab.spectra.observation.dynamics import MatrixSeries, SpectralDynamics
 
+__all__ = ["WORDS", "Group", "groups", "quantiles", "same", "thinned"]
+
 _FIRST = ("QK", "OV", "QK averaged")
-_POINTS = 400  # checkpoints that a line is drawn through
+_POINTS = 400  # most checkpoints of a line
 WORDS = {
     "QK": "query-key circuits",
     "OV": "output-value circuits",
@@ -23,7 +25,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Group:
-    """Tracks of one role in one tower, over steps in increasing order."""
+    """Matrices of one role in one tower, over steps in increasing order."""
 
     role: str
     tower: str
@@ -33,23 +35,23 @@ class Group:
 
     @property
     def of_heads(self) -> bool:
-        """Whether there is a series for each head."""
+        """True where there is a series for each head."""
         return self.matrices[0].head is not None
 
     @property
     def title(self) -> str:
-        """What it is, in words."""
-        said = WORDS.get(self.role, f"matrices {self.role}")
-        return f"{said} of {self.tower}" if self.tower else said
+        """Title of the group in words."""
+        title = WORDS.get(self.role, f"matrices {self.role}")
+        return f"{title} of {self.tower}" if self.tower else title
 
     @cached_property
     def measures(self) -> tuple[str, ...]:
-        """Measures with a number anywhere."""
+        """Measures with at least one defined value."""
         names = dict.fromkeys(name for series in self.matrices for name in series.curves)
         return tuple(name for name in names if np.isfinite(self.values(name)).any())
 
     def values(self, measure: str) -> Float[np.ndarray, "matrix step"]:
-        """The curves of a measure; nan where a matrix was not in order."""
+        """Curves of a measure; nan where the status of a matrix is not ok."""
         nothing = np.full(len(self.order), np.nan)
         return np.stack(
             [
@@ -63,7 +65,7 @@ class Group:
         )
 
     def levels(self, measure: str) -> list[tuple[float, float]]:
-        """The different levels of a measure on random matrices of the shapes of the group, and their spreads."""
+        """Distinct random-matrix baselines of a measure for the shapes of the group, with their spreads."""
         found = {
             (series.curves[measure].null, series.curves[measure].spread)
             for series in self.matrices
@@ -73,7 +75,7 @@ class Group:
 
     @cached_property
     def layers(self) -> tuple[int, ...]:
-        """The layers there are; −1 stands for none."""
+        """Layers of the group; −1 stands for none."""
         return tuple(sorted({_layer(series) for series in self.matrices}))
 
     def by_layer(self, measure: str) -> Float[np.ndarray, "layer step"]:
@@ -83,11 +85,11 @@ class Group:
         return np.stack([quantiles(values[whose == layer], 0.5)[0] for layer in self.layers])
 
     def of_layer(self, layer: int) -> "Group":
-        """The matrices of one layer."""
+        """Group of the matrices of one layer."""
         return replace(self, matrices=tuple(series for series in self.matrices if _layer(series) == layer))
 
     def leading(self, series: MatrixSeries) -> Float[np.ndarray, "step value"]:
-        """The leading singular values of a series of the group."""
+        """Leading singular values of one matrix of the group."""
         rows = np.where(self._sound(series)[:, None], series.leading[self.order], np.nan)
         return np.where(rows > 0, rows, np.nan)
 
@@ -96,7 +98,7 @@ class Group:
 
 
 def groups(dynamics: SpectralDynamics) -> tuple[Group, ...]:
-    """The groups of an observation, circuits first; of very many checkpoints an even choice with both ends."""
+    """Groups of an observation, circuits first; of very many checkpoints an even choice with both ends."""
     found: dict[tuple[str, str], list[MatrixSeries]] = defaultdict(list)
     for series in dynamics.matrices:
         found[series.role, series.tower].append(series)
@@ -108,13 +110,13 @@ def groups(dynamics: SpectralDynamics) -> tuple[Group, ...]:
 
 
 def thinned(dynamics: SpectralDynamics) -> int:
-    """How many checkpoints lines leave out."""
+    """Number of checkpoints that lines leave out."""
     return max(0, len(dynamics.steps) - _POINTS)
 
 
 def quantiles(rows: Float[np.ndarray, "matrix step"], *shares: float) -> Float[np.ndarray, "share step"]:
-    """Quantiles over matrices of what is defined; nan where nothing is."""
-    ordered = np.sort(np.where(np.isfinite(rows), rows, np.nan), axis=0)  # the undefined last
+    """Quantiles over matrices of the defined values; nan where there is none."""
+    ordered = np.sort(np.where(np.isfinite(rows), rows, np.nan), axis=0)  # undefined values last
     last = np.sum(np.isfinite(rows), axis=0) - 1
     positions = np.maximum(np.outer(shares, last), 0.0)
     below = positions.astype(int)
@@ -123,11 +125,11 @@ def quantiles(rows: Float[np.ndarray, "matrix step"], *shares: float) -> Float[n
 
 
 def same(group: Group, others: Mapping[str, tuple[Group, ...]]) -> dict[str, Group]:
-    """The group of the same kind in each other run."""
+    """Group of the same kind in each other run."""
     return {
         name: other
-        for name, there in others.items()
-        for other in there
+        for name, found in others.items()
+        for other in found
         if (other.role, other.tower) == (group.role, group.tower)
     }
 

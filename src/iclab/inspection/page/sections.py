@@ -1,4 +1,4 @@
-"""The page of `iclab inspect`: one HTML file that holds all it shows and loads nothing."""
+"""Page of `iclab inspect`: its sections, tables and figures in one self-contained HTML file."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +16,8 @@ from iclab.inspection.rows import change_rows, integrity_rows, skipped_rows
 from iclab.spectra.checkpoints.names import terminal
 from iclab.spectra.observation.dynamics import SpectralDynamics
 
+__all__ = ["LARGEST", "FigureBudget", "PageTable", "Picture", "Runs", "Section", "page"]
+
 LARGEST = 20_000_000  # bytes of the page
 _FIGURES, _ONE_FIGURE, _NUMBERS = 13_000_000, 3_000_000, 2_000_000  # bytes of all figures, of one, of the numbers
 _ROWS, _CELL = 200, 600  # rows of a table, characters of a cell
@@ -24,7 +26,7 @@ Runs = Mapping[str, SpectralDynamics]
 
 @dataclass(frozen=True)
 class PageTable:
-    """A table, its first rows, and a line that says how many more there are."""
+    """A table of the page: its first rows, and the number of the others."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -33,7 +35,7 @@ class PageTable:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, its title and what it shows."""
+    """A figure of the page with its title and caption."""
 
     svg: str
     title: str
@@ -42,13 +44,13 @@ class Picture:
 
 @dataclass
 class FigureBudget:
-    """What is left for figures, and which were left out."""
+    """Bytes left for figures, and the titles of those that were left out."""
 
     left: int = _FIGURES
     without: list[str] = field(default_factory=list)
 
     def take(self, title: str, caption: str, draw: Callable[[], str]) -> Iterator[Picture]:
-        """The figure, if the budget has room for it; otherwise its title is kept."""
+        """The figure, if it fits the budget; otherwise its title is kept."""
         svg = draw() if self.left > 0 else ""
         size = len(svg.encode())
         if svg and size <= min(self.left, _ONE_FIGURE):
@@ -60,7 +62,7 @@ class FigureBudget:
 
 @dataclass(frozen=True)
 class Section:
-    """What the page shows of one run."""
+    """Section of the page for one run."""
 
     name: str
     facts: str
@@ -77,9 +79,9 @@ class Section:
 
 
 def page(runs: Runs, joined: Joined | None = None) -> str:
-    """The whole page, at most 20 MB whatever it is of; a line says what was left out for that.
+    """The whole page, of at most 20 MB; figures that do not fit are listed.
 
-    Names out of files are text and nothing else: escaped in HTML and JSON, and drawn without formulas in figures.
+    Names from files are text only: escaped in HTML and JSON, and drawn without formulas in figures.
     """
     from jinja2 import Environment, PackageLoader
 
@@ -108,23 +110,23 @@ def _section(
     parts = [part for part in there[name] if part.measures]
     others = {other: found for other, found in there.items() if other != name}
     curves, maps, trajectories = [], [], []
-    for index, group in enumerate(parts):  # by worth, so that what is left out is what matters least
+    for index, group in enumerate(parts):  # in order of importance, for those that do not fit are left out
         label = f"run{number}-group{index}"
         behavior = {} if joined is None else {one: values[group.order] for one, values in joined.columns.items()}
         twins = same(group, others)
         draw = partial(charts.curves, group, axis, behavior, twins, name=f"{label}-curves")
-        curves += budget.take(f"{_told(group)} against step", _caption(group, twins), draw)
+        curves += budget.take(f"{_title(group)} against step", _caption(group, twins), draw)
         if group.of_heads and "effective_rank" in group.measures:
             draw = partial(charts.bands, group, axis, "effective_rank", name=f"{label}-bands")
-            curves += budget.take(f"{_told(group)}, effective rank by layer", _bands_caption(group), draw)
+            curves += budget.take(f"{_title(group)}, effective rank by layer", _bands_caption(group), draw)
         if len(group.layers) > 1 and set(charts.MAPPED) & set(group.measures):
             draw = partial(charts.maps, group, axis, name=f"{label}-maps")
-            caption = "Medians over heads; grey where nothing is defined." if group.of_heads else ""
-            maps += budget.take(f"{_told(group)}, layer by step", caption, draw)
+            caption = "Medians over heads; gray where nothing is defined." if group.of_heads else ""
+            maps += budget.take(f"{_title(group)}, layer by step", caption, draw)
         if not any(np.isfinite(group.leading(series)).any() for series in group.matrices):
             continue
         draw = partial(charts.trajectories, group, axis, name=f"{label}-fans")
-        trajectories += budget.take(f"{_told(group)}, singular values", _trajectories_caption(group), draw)
+        trajectories += budget.take(f"{_title(group)}, singular values", _trajectories_caption(group), draw)
     return Section(
         _cell(name), _facts(dynamics), dynamics.integrity.broken, _integrity(dynamics), curves, maps, trajectories,
         _changes(dynamics, joined), _verdict(dynamics), _troubles(dynamics), _skipped(dynamics),
@@ -137,13 +139,13 @@ def _facts(dynamics: SpectralDynamics) -> str:
     span = f"steps {short(float(np.min(steps)))} to {short(float(np.max(steps)))}" if len(steps) else "no steps"
     heads = sum(series.head is not None for series in matrices)
     layers = len({(series.tower, series.layer) for series in matrices if series.layer is not None})
-    said = [
+    facts = [
         f"{len(steps)} checkpoints", span, dynamics.family or "family not known", f"{layers} layers",
         f"{heads} circuits of heads", f"{len(matrices) - heads} whole matrices", f"{dynamics.measured:,} numbers",
     ]  # fmt: skip
     if thinned(dynamics):
-        said.append(f"lines go through {len(steps) - thinned(dynamics)} of the checkpoints, evenly chosen")
-    return terminal("; ".join(said))
+        facts.append(f"lines go through {len(steps) - thinned(dynamics)} of the checkpoints, evenly chosen")
+    return terminal("; ".join(facts))
 
 
 def _integrity(dynamics: SpectralDynamics) -> PageTable:
@@ -186,7 +188,7 @@ def _troubles(dynamics: SpectralDynamics) -> PageTable:
         (status, role, reason, str(count), first[status, reason, role])
         for (status, reason, role), count in found.most_common()
     ]
-    return _table(("status", "matrix", "reason", "readings", "first"), rows)
+    return _table(("status", "matrix", "reason", "measurements", "first"), rows)
 
 
 def _skipped(dynamics: SpectralDynamics) -> PageTable:
@@ -197,17 +199,17 @@ def _skipped(dynamics: SpectralDynamics) -> PageTable:
 def _left_out(joined: Joined | None) -> list[str]:
     if joined is None:
         return []
-    said = {
+    lists = {
         "Rows of the behavior without a checkpoint, not drawn: step ": joined.unmatched,
         "Checkpoints without a row of behavior: step ": joined.absent,
     }
-    lines = [_cell(text + ", ".join(map(str, steps))) for text, steps in said.items() if steps]
+    lines = [_cell(text + ", ".join(map(str, steps))) for text, steps in lists.items() if steps]
     left_out = list(joined.columns)[charts.COLUMNS :]
     return lines + [_cell("Columns of the behavior that are not drawn: " + ", ".join(left_out))] * bool(left_out)
 
 
 def _numbers(there: Mapping[str, tuple[Group, ...]]) -> list[dict]:
-    """Medians over heads of every group, for programs that read the page; the first that fit."""
+    """Medians over heads of every group, for programs that read the page, within a size limit."""
     found, size = [], 0
     for name, parts in there.items():
         for group in parts:
@@ -240,19 +242,19 @@ def _cell(text: str) -> str:
     return terminal(text) if more <= 0 else f"{terminal(text[:_CELL])} … ({more} characters more)"
 
 
-def _told(group: Group) -> str:
+def _title(group: Group) -> str:
     title = charts.figure_text(group.title, longest=80)
     return title[0].upper() + title[1:]
 
 
 def _caption(group: Group, others: Mapping[str, Group]) -> str:
     whole = f"{len(group.matrices)} heads" if group.of_heads else f"{len(group.matrices)} matrices"
-    said = [
+    parts = [
         f"{whole}: median in black, half of them within the dark band, all within the pale one; thin lines are "
-        "layers, dark the first and yellow the last. Dashed grey: random matrices of the same shape, ± 2 spreads."
+        "layers, dark the first and yellow the last. Dashed gray: random-matrix baseline, ± 2 spreads."
     ]
-    said += [f"Dashed in color: the median of run {charts.figure_text(name)}." for name in others]
-    return " ".join(said)
+    parts += [f"Dashed in color: the median of run {charts.figure_text(name)}." for name in others]
+    return " ".join(parts)
 
 
 def _bands_caption(group: Group) -> str:

@@ -1,4 +1,4 @@
-"""The axis of training steps that all panels share: logarithmic, with room for step 0."""
+"""Axis of training steps that all panels share: logarithmic, with step 0."""
 
 from typing import TYPE_CHECKING
 
@@ -8,9 +8,11 @@ from jaxtyping import Float
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["StepAxis", "short"]
+
 
 class StepAxis:
-    """log(1 + step / first), first the smallest step above 0."""
+    """Axis log(1 + step / first), with the smallest step above 0 as `first`."""
 
     def __init__(self, steps: np.ndarray) -> None:
         positive = steps[steps > 0]
@@ -18,11 +20,11 @@ class StepAxis:
         self.ends = float(np.min(steps)), float(np.max(steps))
 
     def position(self, step: np.ndarray) -> np.ndarray:
-        """Where a step stands on the axis."""
+        """Position of a step on the axis."""
         return np.log1p(np.maximum(step, 0.0) / self.first)
 
     def step(self, position: np.ndarray) -> np.ndarray:
-        """The step that stands there."""
+        """Step at a position on the axis."""
         return self.first * np.expm1(position)
 
     def edges(self, steps: Float[np.ndarray, "step"]) -> Float[np.ndarray, "edge"]:
@@ -35,7 +37,7 @@ class StepAxis:
         return self.first * np.expm1(np.concatenate([outer[:1], middle, outer[1:]]))
 
     def ticks(self, labels: int) -> list[float]:
-        """Round steps, at most so many, none too near the one before."""
+        """Round steps at a distance, about as many as `labels`."""
         low, high = self.ends
         rounds = [factor * 10.0**power for power in range(16) for factor in (1, 2, 5)]
         inside = [step for step in rounds if max(low, self.first) <= step <= high] or [high]

@@ -1,4 +1,4 @@
-"""Series of checkpoints: from folders and files that other people's trainers wrote, or from a list in memory."""
+"""Series of checkpoints: folders and files that any trainer wrote, or a list of state dicts in memory."""
 
 from iclab.spectra.checkpoints.opening import of_states, read
 from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series

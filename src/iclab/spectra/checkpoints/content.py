@@ -1,4 +1,4 @@
-"""What one pass over the numbers of a tensor tells: its hash, what is not finite, its norm."""
+"""Hash, norm and non-finite entries of a tensor, from one pass over its numbers."""
 
 import hashlib
 import math
@@ -9,6 +9,8 @@ import numpy as np
 
 from iclab.spectra.checkpoints.tensors import FLOATS, Tensor
 
+__all__ = ["Content", "content"]
+
 _CHUNK = 2**20  # numbers at a time
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _EXPONENT = {"F64": 0x7FF << 52, "F32": 0xFF << 23, "F16": 0x1F << 10, "BF16": 0xFF << 7, "F8_E5M2": 0x1F << 2}
@@ -16,7 +18,7 @@ _EXPONENT = {"F64": 0x7FF << 52, "F32": 0xFF << 23, "F16": 0x1F << 10, "BF16": 0
 
 @dataclass(frozen=True)
 class Content:
-    """A tensor's numbers in brief. Equal digests: equal numbers of equal shape and type, with -0.0 = 0.0."""
+    """A summary of a tensor. Equal digests mean equal numbers of equal shape and type, with -0.0 = 0.0."""
 
     digest: str
     shape: tuple[int, ...]
@@ -27,14 +29,14 @@ class Content:
 
     @property
     def zero(self) -> bool:
-        """Whether every number is zero."""
+        """True where every number is zero."""
         return self.norm == 0
 
 
 def content(tensor: Tensor) -> Content:
-    """The content of a tensor, a mebi of numbers at a time."""
+    """Content of a tensor, read in chunks of 2^20 numbers."""
     total = hashlib.blake2b(f"{tensor.stored} {tensor.shape} ".encode(), digest_size=16)
-    squares, bad, first, seen = 0.0, 0, None, 0
+    squares, bad, first, read = 0.0, 0, None, 0
     for chunk in _chunks(tensor.array()):
         bits = chunk.view(_UNSIGNED[chunk.dtype.itemsize]) if tensor.floating else chunk
         if tensor.floating:
@@ -45,10 +47,10 @@ def content(tensor: Tensor) -> Content:
             broken = _not_finite(bits, tensor.stored)
             count = int(np.count_nonzero(broken))
             if count and first is None:
-                first = seen + int(np.argmax(broken))
+                first = read + int(np.argmax(broken))
             bad += count
         squares += added
-        seen += chunk.size
+        read += chunk.size
     where = None if first is None else tuple(int(index) for index in np.unravel_index(first, tensor.shape or (1,)))
     norm = math.nan if bad else math.sqrt(squares)
     return Content(total.hexdigest(), tensor.shape, tensor.stored, norm, bad, where)

@@ -1,4 +1,4 @@
-"""Which files are the weights of a checkpoint, and which entries of a folder are checkpoints."""
+"""Checkpoints of a folder: the files that hold their weights, and the entries that are none."""
 
 import re
 from dataclasses import dataclass, replace
@@ -10,6 +10,8 @@ from iclab.spectra.checkpoints.paths import bare_name, entries, json_file, regul
 from iclab.spectra.checkpoints.steps import says_step, step_of
 from iclab.spectra.checkpoints.tensors import Skipped
 
+__all__ = ["CANONICAL", "FORMATS", "SUPPORTED", "Found", "series"]
+
 CANONICAL = (
     "model.safetensors.index.json",
     "model.safetensors",
@@ -18,7 +20,14 @@ CANONICAL = (
     "pytorch_model.bin",
     "adapter_model.bin",
 )
-FORMATS = (".safetensors", ".npz", ".pt", ".pth", ".bin", ".ckpt")  # the first of twins is read
+FORMATS = (
+    ".safetensors",
+    ".npz",
+    ".pt",
+    ".pth",
+    ".bin",
+    ".ckpt",
+)  # of one checkpoint in two formats the first is read
 SUPPORTED = (
     "Files that are read: .safetensors (single or with model.safetensors.index.json), .pt .pth .bin .ckpt of torch, "
     ".npz of NumPy, and folders of these."
@@ -32,7 +41,7 @@ _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.(?:safetensors|bin)$")
 
 @dataclass(frozen=True)
 class Found:
-    """One checkpoint on disk: its path, its files, and shards that its index names but the folder lacks."""
+    """One checkpoint on disk: its path, its files, and the shards that its index names but the folder lacks."""
 
     path: Path
     files: tuple[Path, ...]
@@ -41,9 +50,9 @@ class Found:
 
 
 def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], list[Skipped]]:
-    """The checkpoints of a path in order of their steps, and the entries that are none, with reasons.
+    """Checkpoints of a path in order of their steps, and the entries that are none, with reasons.
 
-    Raises ValueError where nothing can be read, saying what could.
+    Raises ValueError, listing the formats that are read, where there is no checkpoint.
     """
     require(path.exists(), f"the path must exist; got {quoted(str(path))}. {SUPPORTED}")
     if not path.is_dir():
@@ -53,10 +62,10 @@ def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], lis
     found, skipped = _folders_below(path, allow_partial)
     found += [_file(entry, path) for entry in _loose(path, path)]
     whole = _folder(path, path, allow_partial)
-    if whole is not None:  # what else is here is a series only where it says so
+    if whole is not None:  # other entries are a series only where their names state steps
         stepped = [entry for entry in found if says_step(entry.path.name)]
-        beside = [entry for entry in found if entry not in stepped] if stepped else found
-        skipped += [Skipped(path_below(entry.path, path), "beside the weights of the folder") for entry in beside]
+        others = [entry for entry in found if entry not in stepped] if stepped else found
+        skipped += [Skipped(path_below(entry.path, path), "beside the weights of the folder") for entry in others]
         if stepped:
             skipped.append(Skipped(path_below(whole.files[0], path), "weights beside a series: they state no step"))
         found = stepped or [whole]
@@ -71,24 +80,24 @@ def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], lis
 def _in_order(
     found: list[Found], skipped: list[Skipped], *, words_only: bool = False
 ) -> tuple[list[Found], list[Skipped]]:
-    """Checkpoints by the steps that their names state; a lone one needs none.
+    """Checkpoints in order of the steps in their names; a single one needs none.
 
-    Raises ValueError with the candidates for a name that could state several.
+    Raises ValueError with the candidates for a name with several numbers.
     """
     if len(found) == 1:
-        return [replace(found[0], step=_lone_step(found[0]))], skipped
-    stepped, silent = [], []
+        return [replace(found[0], step=_single_step(found[0]))], skipped
+    stepped, unnumbered = [], []
     for entry in found:
         step = step_of(entry.path.name) if says_step(entry.path.name) or not words_only else None
-        (silent if step is None else stepped).append(replace(entry, step=step))
-    names = ", ".join(quoted(entry.path.name) for entry in silent[:5])
+        (unnumbered if step is None else stepped).append(replace(entry, step=step))
+    names = ", ".join(quoted(entry.path.name) for entry in unnumbered[:5])
     require(bool(stepped), f"names of checkpoints must state their steps; got {names}. Write step100, say.")
-    left = [Skipped(terminal(entry.path.name), "its name states no step") for entry in silent]
+    left = [Skipped(terminal(entry.path.name), "its name states no step") for entry in unnumbered]
     return sorted(stepped, key=lambda entry: (entry.step, entry.path.name)), [*skipped, *left]
 
 
-def _lone_step(entry: Found) -> int | None:
-    """The step of a lone checkpoint: of a file by any number, of a folder by a word for it."""
+def _single_step(entry: Found) -> int | None:
+    """Step of a single checkpoint: the number in the name of a file, or after a word for steps in a folder's."""
     try:
         return step_of(entry.path.name) if says_step(entry.path.name) or not entry.path.is_dir() else None
     except ValueError:
@@ -105,7 +114,7 @@ def _file(path: Path, root: Path) -> Found:
 
 
 def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[Skipped]]:
-    """The folders below that are checkpoints, and the others with the reason."""
+    """Subfolders that are checkpoints, and the other ones with reasons."""
     found, skipped = [], []
     for entry in entries(path, path):
         if entry.name.startswith(("tmp-", ".tmp", ".unfinished")):
@@ -118,7 +127,9 @@ def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[S
             if inner is not None or len(files) == 1:
                 found.append(inner or Found(entry, (_file(files[0], path).path,)))
             else:
-                reason = "several files of weights: which is meant is not said" if files else _nothing(entry)
+                reason = (
+                    "several files of weights, none of them named as the checkpoint" if files else _nothing(entry)
+                )
                 skipped.append(Skipped(path_below(entry, path), reason))
     return found, skipped
 
@@ -130,20 +141,20 @@ def _nothing(folder: Path) -> str:
 
 
 def _loose(folder: Path, root: Path) -> list[Path]:
-    """Files of weights that carry names of their own, twin formats once."""
+    """Files of weights under other names than the canonical ones; of two formats of one name the first."""
     kept: dict[str, Path] = {}
     for entry in entries(folder, root):
         known = entry.suffix.lower() in FORMATS and not _NEVER.fullmatch(entry.name)
         own = entry.name not in CANONICAL and not _SHARD.search(entry.name)
         if known and own and not entry.name.startswith(("tmp-", ".")) and not entry.is_dir():
-            twin = kept.get(entry.stem)
-            if twin is None or FORMATS.index(entry.suffix.lower()) < FORMATS.index(twin.suffix.lower()):
+            other = kept.get(entry.stem)
+            if other is None or FORMATS.index(entry.suffix.lower()) < FORMATS.index(other.suffix.lower()):
                 kept[entry.stem] = entry
     return list(kept.values())
 
 
 def _folder(folder: Path, root: Path, allow_partial: bool) -> Found | None:
-    """The checkpoint that a folder is by the names of its files, or None."""
+    """The checkpoint in a folder, by the names of its files, or None."""
     name = next((name for name in CANONICAL if (folder / name).is_symlink() or (folder / name).exists()), None)
     if name is None:
         shards = sorted(entry.name for entry in entries(folder, root) if _SHARD.search(entry.name))
@@ -163,17 +174,17 @@ def _sharded(folder: Path, name: str, root: Path, allow_partial: bool) -> Found:
     weight_map = json_file(folder / name, root).get("weight_map")
     require(isinstance(weight_map, dict) and bool(weight_map), f"{quoted(name)} must have a weight_map; it has none.")
     shards = sorted({bare_name(shard, name) for shard in weight_map.values()})  # type: ignore[union-attr]
-    there = [shard for shard in shards if (folder / shard).is_symlink() or (folder / shard).exists()]
-    missing = tuple(shard for shard in shards if shard not in there)
+    present = [shard for shard in shards if (folder / shard).is_symlink() or (folder / shard).exists()]
+    missing = tuple(shard for shard in shards if shard not in present)
     require(
         allow_partial or not missing,
         f"every shard that {quoted(name)} names must be there; {', '.join(quoted(s) for s in missing[:5])} of "
         f"{len(shards)} is not. The download is not whole; allow_partial reads what is there.",
     )
-    require(bool(there), f"no shard that {quoted(name)} names is there. The download is not whole.")
-    for shard in there:
+    require(bool(present), f"no shard that {quoted(name)} names is there. The download is not whole.")
+    for shard in present:
         regular_file(folder / shard, root)
-    return Found(folder, tuple(folder / shard for shard in there), missing)
+    return Found(folder, tuple(folder / shard for shard in present), missing)
 
 
 def _revisions(cache: Path, allow_partial: bool) -> tuple[list[Found], list[Skipped]]:

@@ -1,4 +1,4 @@
-"""Contents of checkpoints, remembered from one run to the next by path, size and time of their files."""
+"""A cache of the contents of checkpoints, by path, size and time of their files."""
 
 import hashlib
 import json
@@ -12,22 +12,24 @@ from typing import Any
 from iclab.spectra.checkpoints.content import Content, content
 from iclab.spectra.checkpoints.series import Checkpoint, Contents
 
+__all__ = ["Ledger", "contents"]
+
 _VERSION = 1  # raised when a content changes its meaning
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """A folder with the contents of checkpoints that were read before, one small file for each."""
+    """A folder of cached contents, one small file for each checkpoint."""
 
     folder: Path
 
     def contents(
         self, checkpoint: Checkpoint, opened: Contents | None = None, *, rehash: bool = False
     ) -> dict[str, Content]:
-        """The content of each tensor: remembered where its files are unchanged, read and noted otherwise."""
-        known = None if rehash else _remembered(self._page(checkpoint), checkpoint)
-        if known is not None:
-            return known
+        """Content of each tensor: from the cache where files are unchanged, else read and cached."""
+        cached = None if rehash else _cached(self._page(checkpoint), checkpoint)
+        if cached is not None:
+            return cached
         fresh = contents(opened or checkpoint.open())
         if checkpoint.files:
             self._write(checkpoint, fresh)
@@ -37,7 +39,7 @@ class Ledger:
         return self.folder / f"{hashlib.blake2b(checkpoint.label.encode(), digest_size=16).hexdigest()}.json"
 
     def _write(self, checkpoint: Checkpoint, fresh: Mapping[str, Content]) -> None:
-        """Whole or not at all."""
+        """Write atomically."""
         noted = {name: asdict(one) for name, one in fresh.items()}
         page = {"version": _VERSION, "files": _stamps(checkpoint), "tensors": noted}
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -52,13 +54,13 @@ class Ledger:
 
 
 def contents(opened: Contents) -> dict[str, Content]:
-    """The content of each tensor; one storage is read once, whatever names it has."""
-    known: dict[Any, Content] = {}
+    """Content of each tensor; storage shared by several names is read once."""
+    by_storage: dict[Any, Content] = {}
     found = {}
     for name, tensor in opened.tensors.items():
         key = name if tensor.storage is None else tensor.storage
-        known[key] = known.get(key) or content(tensor)
-        found[name] = known[key]
+        by_storage[key] = by_storage.get(key) or content(tensor)
+        found[name] = by_storage[key]
     return found
 
 
@@ -66,8 +68,8 @@ def _stamps(checkpoint: Checkpoint) -> list[list[Any]]:
     return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in checkpoint.files]
 
 
-def _remembered(page: Path, checkpoint: Checkpoint) -> dict[str, Content] | None:
-    """What a page remembers, or None where the files have changed, it is damaged or there is none."""
+def _cached(page: Path, checkpoint: Checkpoint) -> dict[str, Content] | None:
+    """Cached contents, or None where the files have changed or the page is missing or damaged."""
     if not checkpoint.files:
         return None
     names = {field.name for field in fields(Content)}

@@ -1,4 +1,4 @@
-"""Arrays of a NumPy .npz file, each read when it is asked for; pickled objects never."""
+"""Arrays of a NumPy .npz file, each read on demand; pickled objects never."""
 
 import zipfile
 from functools import partial
@@ -13,9 +13,11 @@ from iclab.spectra.checkpoints.safetensors_file import check_names
 from iclab.spectra.checkpoints.tensors import Skipped, Tensor
 from iclab.spectra.checkpoints.zips import BROKEN, MEMORY, checked_members
 
+__all__ = ["tensors"]
+
 
 def tensors(path: Path, *, memory_limit: int = MEMORY) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
-    """The arrays by name, and the members that are none. Raises ValueError for a zip that cannot be trusted."""
+    """Arrays by name, and the members that are none. Raises ValueError for an unsafe zip."""
     members = checked_members(path, memory_limit=memory_limit)
     names = [member.filename for member in members]
     check_names(path.name, names)
@@ -43,7 +45,7 @@ def tensors(path: Path, *, memory_limit: int = MEMORY) -> tuple[dict[str, Tensor
 
 
 def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> tuple[tuple[int, ...], np.dtype, int]:
-    """Shape, type and where the numbers start."""
+    """Shape, type and offset of the numbers."""
     try:
         with archive.open(member) as file:
             version = np.lib.format.read_magic(file)

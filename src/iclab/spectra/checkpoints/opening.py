@@ -1,4 +1,4 @@
-"""Series of checkpoints, opened: folders and files that trainers wrote, or a list in memory."""
+"""Series of checkpoints from a path, or from state dicts in memory."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -13,13 +13,16 @@ from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series, one_i
 from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.checkpoints.zips import MEMORY
 
+__all__ = ["of_states", "read"]
+
 
 def read(path: str | Path, *, every: int = 1, allow_partial: bool = False, memory_limit: int = MEMORY) -> Series:
-    """The checkpoints of a folder, or of one file, in order of their steps; nothing but names is read yet.
+    """Checkpoints of a folder, or of one file, in order of their steps; only names are read.
 
-    `every` keeps one in so many, and always the last. With `allow_partial` a checkpoint that lacks shards is
-    read as far as it goes. `memory_limit` bounds what a file that cannot be mapped may take.
-    Raises ValueError naming what is wrong where a path cannot be read, and what could be.
+    Every `every`-th is kept, and always the last. With `allow_partial` a checkpoint that lacks shards is read
+    without them. `memory_limit` bounds the bytes of a file that cannot be mapped.
+
+    Raises ValueError, with the reason and the formats that are read, for a path without checkpoints.
     """
     root = Path(path)
     whole_number("every", every)
@@ -34,9 +37,10 @@ def of_states(
     *,
     config: Mapping[str, Any] | None = None,
 ) -> Series:
-    """The series of state dicts in memory, of NumPy arrays or PyTorch tensors, by their steps.
+    """Series of state dicts in memory, of NumPy arrays or PyTorch tensors, by their steps.
 
-    `config` is what config.json would say of the model.
+    `config` holds the entries of a config.json.
+
     Raises ValueError unless there is one step for each.
     """
     numbers = list(range(len(states)) if steps is None else steps)
@@ -63,24 +67,24 @@ def _of_state(state: dict[str, Any], config: dict[str, Any]) -> Contents:
 def _checkpoint(found: folders.Found, root: Path, memory_limit: int) -> Checkpoint:
     opened = partial(_contents, found, root, memory_limit)
     noted = _noted_step(found, root)
-    step = next((known for known in (found.step, noted) if known is not None), None)
-    if step is None:  # a lone checkpoint; torch files may say their step within
+    step = found.step if found.step is not None else noted
+    if step is None:  # a single checkpoint; torch files may hold their step
         inside = found.files[0].suffix.lower() in (".pt", ".pth", ".ckpt")
         step = (opened().noted or 0) if inside else 0
     return Checkpoint(step, path_below(found.path, root), opened, found.files, found.missing, noted)
 
 
 def _noted_step(found: folders.Found, root: Path) -> int | None:
-    """The step that a trainer noted beside the files of a folder."""
+    """Step in the trainer_state.json of a folder."""
     state = found.files[0].parent / "trainer_state.json"
     step = json_file(state, root).get("global_step") if state.is_file() and found.path.is_dir() else None
     return step if type(step) is int and step >= 0 else None
 
 
 def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
-    """What all files of one checkpoint hold. Raises ValueError when two of them hold one name."""
+    """Contents of all files of one checkpoint. Raises ValueError when two of them hold one name."""
     tensors: dict[str, Tensor] = {}
-    notes = [f"shard {quoted(shard)} is missing: its tensors are not analysed" for shard in found.missing]
+    notes = [f"shard {quoted(shard)} is missing: its tensors are not analyzed" for shard in found.missing]
     parts = []
     for file in found.files:
         regular_file(file, root)  # again: it may have been changed since the folder was listed
@@ -92,26 +96,26 @@ def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
         )
         tensors |= part.tensors
         parts.append(part)
-    stated = {key: value for part in parts for key, value in part.config.items()}
+    config = {key: value for part in parts for key, value in part.config.items()}
     return Contents(
         tensors,
         tuple(entry for part in parts for entry in part.skipped),
-        stated | _beside("config.json", found, root),
-        _beside("adapter_config.json", found, root) or None,
+        config | _json_near("config.json", found, root),
+        _json_near("adapter_config.json", found, root) or None,
         (*notes, *(note for part in parts for note in part.notes)),
         parts[0].noted,
     )
 
 
-def _beside(name: str, found: folders.Found, root: Path) -> dict[str, Any]:
-    """A JSON file beside the weights, or else in the folder of the series; empty where there is none."""
+def _json_near(name: str, found: folders.Found, root: Path) -> dict[str, Any]:
+    """A JSON file in the folder of the weights, or else in that of the series; empty where there is none."""
     candidates = (found.files[0].parent / name, root / name)
-    here = next((candidate for candidate in candidates if candidate.is_symlink() or candidate.exists()), None)
-    return {} if here is None else json_file(here, root)
+    path = next((candidate for candidate in candidates if candidate.is_symlink() or candidate.exists()), None)
+    return {} if path is None else json_file(path, root)
 
 
 def _part(path: Path, memory_limit: int) -> Contents:
-    """What one file holds."""
+    """Contents of one file."""
     if path.suffix.lower() == ".safetensors":
         return Contents(*safetensors_file.tensors(path))
     if path.suffix.lower() == ".npz":

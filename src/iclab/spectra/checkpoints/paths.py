@@ -1,4 +1,4 @@
-"""Paths below a folder that somebody else filled: regular files alone, and none that leads out of it."""
+"""Paths in an untrusted folder: regular files alone, and no link that leads out of it."""
 
 import json
 import os
@@ -9,11 +9,13 @@ from typing import Any
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import path_below, quoted
 
+__all__ = ["JSON_BYTES", "bare_name", "entries", "inside", "json_file", "regular_file"]
+
 JSON_BYTES = 100_000_000
 
 
 def regular_file(path: Path, root: Path) -> Path:
-    """The file, where it is a regular one inside `root` or the hub cache that holds `root`.
+    """Target of a path that is a regular file inside `root` or the hub cache that holds `root`.
 
     Raises ValueError for a link that leads elsewhere or in a circle, a pipe, a device or a folder, and
     FileNotFoundError where there is nothing.
@@ -35,7 +37,7 @@ def regular_file(path: Path, root: Path) -> Path:
 
 
 def inside(target: Path, root: Path) -> bool:
-    """Whether a resolved path lies inside `root`, or inside the hub cache of one model that holds `root`."""
+    """True where a resolved path lies inside `root`, or inside the hub cache of one model that holds `root`."""
     home = root.resolve()
     base = home if home.is_dir() else home.parent
     cache = next((p for p in (base, *base.parents) if p.name.startswith("models--") and (p / "blobs").is_dir()), None)
@@ -43,7 +45,7 @@ def inside(target: Path, root: Path) -> bool:
 
 
 def bare_name(name: Any, where: str) -> str:
-    """The name of a file in the same folder. Raises ValueError for one with folders in it."""
+    """Name of a file in the same folder. Raises ValueError for one with folders in it."""
     plain = isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\:\0")
     require(
         plain,
@@ -69,7 +71,7 @@ def json_file(path: Path, root: Path) -> dict[str, Any]:
 
 
 def entries(folder: Path, root: Path) -> list[Path]:
-    """What lies in a folder, by name; folders reached by a link out of `root` are left out."""
+    """Entries of a folder, by name. Raises ValueError for a folder reached by a link out of `root`."""
     require(
         inside(folder.resolve(), root),
         f"{quoted(path_below(folder, root))} must lie inside the folder that is read; it leads out of it.",

@@ -1,4 +1,4 @@
-"""Tensors of a safetensors file, mapped one at a time: bfloat16 and 8-bit floats need no torch."""
+"""Tensors of a safetensors file, mapped one at a time, with bfloat16 and 8-bit floats and without PyTorch."""
 
 import json
 import math
@@ -15,12 +15,14 @@ from iclab.numerics import require
 from iclab.spectra.checkpoints.names import LONGEST, quoted, terminal
 from iclab.spectra.checkpoints.tensors import FLOATS, INTEGERS, Skipped, Tensor
 
+__all__ = ["HEADER_BYTES", "TENSORS", "check_names", "tensors"]
+
 HEADER_BYTES = 100_000_000
 TENSORS = 1_000_000
 
 
 def tensors(path: Path) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
-    """The tensors of the file by name, and those of formats that are not read.
+    """Tensors of the file by name, and those of formats that are not read.
 
     Raises ValueError for a file that is truncated, overlapping, too large in its header, or repeats a name.
     """
@@ -47,7 +49,7 @@ def tensors(path: Path) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
 
 
 def _header(path: Path) -> tuple[int, dict[str, Any]]:
-    """Where the data start, and the header, read under its limits."""
+    """Offset of the data, and the header, read within its limits."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -67,7 +69,7 @@ def _header(path: Path) -> tuple[int, dict[str, Any]]:
 
 
 def check_names(where: str, names: Any) -> None:
-    """Raises ValueError for too many or too long names."""
+    """Raise ValueError for too many or too long names."""
     require(len(names) <= TENSORS, f"{quoted(where)} must hold at most {TENSORS:,} tensors; got {len(names):,}.")
     longest = max(names, key=len, default="")
     require(
@@ -79,14 +81,14 @@ def check_names(where: str, names: Any) -> None:
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        names: set[str] = set()
+        twice = next(name for name, _ in pairs if name in names or names.add(name))
         raise ValueError(f"names in a file must differ; {quoted(twice)} comes twice.")
     return found
 
 
 def _mapped(path: Path, dtype: np.dtype, shape: tuple[int, ...], offset: int) -> np.ndarray:
-    """A mapping of one tensor alone, so that its pages go when the array does."""
+    """One tensor as a memory map of its own, whose pages are freed with the array."""
     count = math.prod(shape)
     if count == 0:
         return np.empty(shape, dtype)

@@ -8,39 +8,41 @@ from typing import Any, TypeVar
 from iclab.numerics import whole_number
 from iclab.spectra.checkpoints.tensors import Skipped, Tensor
 
+__all__ = ["Checkpoint", "Contents", "Series", "one_in"]
+
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What one checkpoint holds: its tensors by name, ready to be read, and what is skipped."""
+    """Contents of one checkpoint: tensors by name, read on demand, and skipped entries."""
 
     tensors: Mapping[str, Tensor]
     skipped: tuple[Skipped, ...] = ()
-    config: Mapping[str, Any] = field(default_factory=dict)  # what its files say of the model
-    adapter: Mapping[str, Any] | None = None  # and of a low-rank adapter
+    config: Mapping[str, Any] = field(default_factory=dict)  # of the model, from its files
+    adapter: Mapping[str, Any] | None = None  # config of a low-rank adapter
     notes: tuple[str, ...] = ()
-    noted: int | None = None  # the step that a file notes within
+    noted: int | None = None  # step written inside a file
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all tensors, each storage once."""
+        """Bytes of all tensors, shared storage counted once."""
         return sum({tensor.storage or name: tensor.nbytes for name, tensor in self.tensors.items()}.values())
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One checkpoint: nothing of it is held until it is opened, and nothing after."""
+    """One checkpoint; nothing of it is kept in memory, before or after it is opened."""
 
     step: int
-    label: str  # its path below the one that was read
+    label: str  # path below the one that was read
     opened: Callable[[], Contents] = field(repr=False, compare=False)
     files: tuple[Path, ...] = ()
     missing: tuple[str, ...] = ()  # shards that the index names and the folder lacks
-    noted: int | None = None  # the step that its trainer noted beside its files
+    noted: int | None = None  # step that its trainer wrote next to its files
 
     def open(self) -> Contents:
-        """Its tensors, by the headers of its files alone."""
+        """Contents of the checkpoint, from the headers of its files alone."""
         return self.opened()
 
 
@@ -70,7 +72,7 @@ class Series:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The step of each."""
+        """Training step of each checkpoint."""
         return tuple(checkpoint.step for checkpoint in self.checkpoints)
 
     @property

@@ -1,4 +1,4 @@
-"""Entries of a state dict, of PyTorch, NumPy or JAX, as arrays that share their memory."""
+"""Entries of a state dict of PyTorch, NumPy or JAX, as arrays that share its memory."""
 
 from typing import Any
 
@@ -7,9 +7,11 @@ import numpy as np
 
 from iclab.spectra.checkpoints.tensors import PACKED, Skipped, Tensor, of_array
 
+__all__ = ["split"]
+
 
 def split(state: dict[str, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
-    """The tensors of a state dict, and the entries that are none."""
+    """Tensors of a state dict, and the entries that are none."""
     kept, skipped = {}, []
     for key, value in state.items():
         entry = _entry(key, value) if isinstance(key, str) else Skipped(str(key), "its name is no text")
@@ -42,12 +44,12 @@ def _unreadable(value: Any) -> str:
     if value.is_complex():
         return "complex numbers"
     if value.numel() * value.element_size() > value.untyped_storage().nbytes():
-        return "an expanded tensor: its shape says more numbers than it holds"
+        return "an expanded tensor: its shape has more numbers than its storage"
     return ""
 
 
 def _tensor(name: str, value: Any) -> Tensor:
-    """The tensor; one on another device is copied when it is read."""
+    """A PyTorch tensor; one on another device is copied when it is read."""
     import torch
 
     formats = {
@@ -58,8 +60,8 @@ def _tensor(name: str, value: Any) -> Tensor:
     carrier, dtype = formats.get(value.dtype, (None, None))
 
     def load() -> np.ndarray:
-        here = value.detach().cpu()
-        return here.numpy() if carrier is None else here.view(carrier).numpy().view(dtype)
+        local = value.detach().cpu()
+        return local.numpy() if carrier is None else local.view(carrier).numpy().view(dtype)
 
     kind = dtype if dtype is not None else torch.empty(0, dtype=value.dtype).numpy().dtype
     storage = (str(value.device), value.untyped_storage().data_ptr(), value.storage_offset(), value.stride())

@@ -1,24 +1,28 @@
-"""The training step that a name states."""
+"""The training step in the name of a checkpoint."""
 
 import re
 
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 
+__all__ = ["says_step", "step_of"]
+
 _STEP = re.compile(r"(?:global_?step|step|iter|checkpoint|ckpt)[-_=]?(\d+)", re.IGNORECASE)
 _FORMATS = (".safetensors", ".npz", ".ckpt", ".pth", ".bin", ".pt")
 
 
 def says_step(name: str) -> bool:
-    """Whether the name has a number after one of the words for steps."""
+    """True where a name has a number after one of the words for steps."""
     return _STEP.search(name) is not None
 
 
 def step_of(name: str) -> int | None:
-    """The number after the last of step, global_step, iter, checkpoint, ckpt; without one the only number.
+    """Step in a name: the number after the last of step, global_step, iter, checkpoint, ckpt, or the only one.
 
-    None for a name without a number. Raises ValueError with the candidates where several numbers could be
-    meant, and for a number that goes on as a fraction or a unit (1.5k).
+    None for a name without a number.
+
+    Raises ValueError, with the candidates, where several numbers could be meant, and for a number with a fraction or
+    a unit (1.5k).
     """
     stem = next((name[: -len(ending)] for ending in _FORMATS if name.lower().endswith(ending)), name)
     stated = list(_STEP.finditer(stem))

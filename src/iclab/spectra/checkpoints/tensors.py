@@ -1,4 +1,4 @@
-"""A tensor that is stored somewhere and read when it is asked for."""
+"""A stored tensor, read on demand."""
 
 import math
 from collections.abc import Callable, Hashable
@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import ml_dtypes
 import numpy as np
+
+__all__ = ["FLOATS", "INTEGERS", "PACKED", "Skipped", "Tensor", "of_array"]
 
 FLOATS = {
     "F64": np.dtype("<f8"),
@@ -22,13 +24,13 @@ INTEGERS = {
         "BOOL": "?",
     }.items()
 }  # fmt: skip
-PACKED = "packed codes of 8 or fewer bits: their spectra mean nothing; dequantise the model and save it again"
+PACKED = "packed codes of 8 or fewer bits: their spectra mean nothing; dequantize the model and save it again"
 _NAMES = {dtype: name for name, dtype in {**FLOATS, **INTEGERS}.items()}
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """One stored tensor. `array()` gives it in the dtype it was stored in, mapped where the file allows.
+    """A stored tensor; `array()` reads it in its stored dtype, mapped where the file allows.
 
     Two tensors of one `storage` are the same numbers under two names.
     """
@@ -38,43 +40,43 @@ class Tensor:
     dtype: np.dtype
     load: Callable[[], np.ndarray] = field(repr=False, compare=False)
     storage: Hashable = None
-    inner: int | None = None  # size between two factors whose product it is
+    inner: int | None = None  # inner size of a tensor that is the product of two factors
 
     def array(self) -> np.ndarray:
-        """The numbers. Each call reads or maps anew, so that memory is free once the array is."""
+        """Numbers of the tensor. Each call reads or maps anew, so that memory is freed with the array."""
         return self.load()
 
     @property
     def size(self) -> int:
-        """How many numbers it holds."""
+        """Number of entries."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes it takes."""
+        """Bytes of all entries."""
         return self.size * self.dtype.itemsize
 
     @property
     def stored(self) -> str:
-        """The dtype by its short name: F32, BF16, F8_E4M3, I64."""
+        """Short name of the dtype: F32, BF16, F8_E4M3, I64."""
         return _NAMES.get(self.dtype) or str(self.dtype)
 
     @property
     def floating(self) -> bool:
-        """Whether it holds real numbers of a known format."""
+        """True for real numbers of a known format."""
         return self.stored in FLOATS
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A tensor or a file that is not analysed, and why."""
+    """A tensor or a file that is not analyzed, with the reason."""
 
     name: str
     reason: str
 
 
 def of_array(name: str, array: np.ndarray) -> Tensor:
-    """A tensor that is in memory."""
+    """Tensor of an array in memory."""
     return Tensor(name, array.shape, array.dtype, lambda: array, _memory(array))
 
 

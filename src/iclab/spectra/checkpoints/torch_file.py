@@ -1,4 +1,4 @@
-"""Weights of a file written by torch.save: mapped, and without running anything that it holds."""
+"""Weights of a file written by torch.save, mapped; no code in the file is run."""
 
 import argparse
 import collections
@@ -17,6 +17,8 @@ from iclab.spectra.checkpoints.state_dicts import split
 from iclab.spectra.checkpoints.tensors import Skipped
 from iclab.spectra.checkpoints.zips import MEMORY, checked_members, is_zip
 
+__all__ = ["contents"]
+
 _INERT = [argparse.Namespace, collections.Counter, pathlib.PosixPath, np.dtype, np.ndarray]
 _HOLDERS = ("state_dict", "model", "model_state_dict", "module")
 _RESAVE = (
@@ -26,7 +28,7 @@ _RESAVE = (
 
 
 def contents(path: Path, *, memory_limit: int = MEMORY) -> Contents:
-    """What the file holds: tensors, what is skipped, what it says of its model and its step.
+    """Contents of the file: tensors, skipped entries, the config and the step that it holds.
 
     Raises ImportError without torch, ValueError for a file that holds more than weights and plain values.
     """
@@ -64,7 +66,7 @@ def _loaded(path: Path, memory_limit: int) -> tuple[Any, tuple[str, ...]]:
 
 
 def _inert() -> list[Any]:
-    """Classes that hold values and run nothing; scalars and arrays of NumPy under their names of either version."""
+    """Inert classes, which run nothing; scalars and arrays of NumPy under the names of both major versions."""
     scalar, build = np._core.multiarray.scalar, np._core.multiarray._reconstruct  # type: ignore[attr-defined]
     kinds = [type(np.dtype(name)) for name in ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")]
     named = [
@@ -76,7 +78,7 @@ def _inert() -> list[Any]:
 
 
 def _refusal(path: Path, error: Exception) -> str:
-    """What the file holds besides weights, by the names of the classes alone."""
+    """Error text with the names of the classes in the file that are refused."""
     import torch
 
     try:
@@ -91,17 +93,17 @@ def _refusal(path: Path, error: Exception) -> str:
 
 
 def _weights(content: dict[Any, Any], path: Path) -> tuple[dict[str, Any], tuple[Skipped, ...]]:
-    """The dictionary of tensors in the file, and its other entries."""
+    """Dictionary of tensors in the file, and its other entries."""
     holders = [key for key, value in content.items() if _is_state(value)]
-    tensors_here = any(hasattr(value, "detach") for value in content.values())
+    has_tensors = any(hasattr(value, "detach") for value in content.values())
     named = [key for key in _HOLDERS if key in holders]
-    if named or (len(holders) == 1 and not tensors_here):
+    if named or (len(holders) == 1 and not has_tensors):
         chosen = named[0] if named else holders[0]
-        reason = f"beside the weights, which are read from {quoted(str(chosen))}"
+        reason = f"no weights: these are read from {quoted(str(chosen))}"
         return content[chosen], tuple(Skipped(str(key), reason) for key in content if key != chosen)
     require(
-        tensors_here or not holders,
-        f"{quoted(path.name)} must say which of its dictionaries are the weights; it has "
+        has_tensors or not holders,
+        f"{quoted(path.name)} must hold one dictionary of weights; it has "
         f"{', '.join(quoted(str(key)) for key in holders)}. {_RESAVE}",
     )
     return content, ()
@@ -112,15 +114,15 @@ def _is_state(value: Any) -> bool:
 
 
 def _config(content: dict[Any, Any]) -> dict[str, Any]:
-    """What a training script noted of the model beside its weights: nanoGPT's model_args."""
-    stated = content.get("model_args")
-    stated = vars(stated) if isinstance(stated, argparse.Namespace) else stated
-    if isinstance(stated, dict) and {"n_layer", "n_head", "n_embd"} <= set(stated):
-        return {**stated, "model_type": "nanogpt"}
+    """Config of the model that a training script saved with its weights: nanoGPT's model_args."""
+    given = content.get("model_args")
+    given = vars(given) if isinstance(given, argparse.Namespace) else given
+    if isinstance(given, dict) and {"n_layer", "n_head", "n_embd"} <= set(given):
+        return {**given, "model_type": "nanogpt"}
     return {}
 
 
 def _step(content: dict[Any, Any]) -> int | None:
-    """The step that a training script noted beside the weights."""
+    """Step that a training script saved with the weights."""
     noted = (content.get(key) for key in ("iter_num", "global_step", "step"))
     return next((step for step in noted if type(step) is int and step >= 0), None)

@@ -1,4 +1,4 @@
-"""Zip files by somebody else: sizes are read before anything is unpacked."""
+"""Untrusted zip archives: sizes are checked before anything is unpacked."""
 
 import lzma
 import struct
@@ -9,23 +9,25 @@ from pathlib import Path
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 
+__all__ = ["BROKEN", "MEMORY", "RATIO", "checked_members", "is_zip"]
+
 RATIO = 100  # unpacked size over packed size of one member
 BROKEN = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
     RuntimeError, ValueError, OSError, EOFError, KeyError, TypeError,
 )  # fmt: skip
-"""What reading a damaged zip can end in."""
-MEMORY = 2**34  # bytes that members may take together when unpacked
+"""Errors that reading a damaged zip can raise."""
+MEMORY = 2**34  # bytes of all members when unpacked
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a file begins as zip files do."""
+    """True where a file begins as zip files do."""
     with open(path, "rb") as file:
         return file.read(2) == b"PK"
 
 
 def checked_members(path: Path, *, memory_limit: int = MEMORY) -> list[zipfile.ZipInfo]:
-    """What the zip says it holds.
+    """Members of the zip, by its directory.
 
     Raises ValueError for a broken zip, a member that unpacks to more than 100 times its size and for members
     that take more than the file itself and more than `memory_limit`.

@@ -1,4 +1,4 @@
-"""The balance between the factors of attention, which gradient flow keeps and other optimizers do not."""
+"""The balance between the factors of attention, which gradient flow conserves and other optimizers do not."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,19 @@ from iclab.spectra.circuits.grouping import group_size, rotary_rows
 from iclab.spectra.circuits.weights import AttentionWeights
 from iclab.spectra.measures.factors import Array, float64
 
+__all__ = ["Balance", "Imbalance", "balance", "imbalance"]
+
 
 @dataclass(frozen=True)
 class Balance:
-    """What gradient flow keeps of one attention layer. Parts for which a layer has no law are empty.
+    """Conserved quantities of gradient flow in one attention layer. Parts for which a layer has no law are empty.
 
-    For each key head: `unrotated`, Σ_g Q Qᵀ − K Kᵀ over its query heads and over the rows that no rotation turns;
+    For each key head: `unrotated`, Σ_g Q Qᵀ − K Kᵀ over its query heads and over the rows without rotary embedding;
     `pairs`, Σ_g |Q_f|² − |K_f|² for each rotary pair f; `output_value`, V Vᵀ − Σ_g OᵀO. With a norm on queries
     and keys neither of the first two holds: `norms` has |Q|² of each query head of the group, then |K|²; where
     the norm is taken across heads it has one row, |Q|² and |K|² of all. Biases count as one more column.
 
-    `query_gram` and `value_gram`, Σ_g Q Qᵀ and V Vᵀ, say how much has moved.
+    `query_gram` and `value_gram`, Σ_g Q Qᵀ and V Vᵀ, give the scale of a change.
     """
 
     unrotated: Float[Array, "kv_head rest rest"]
@@ -33,18 +35,19 @@ class Balance:
 
 @dataclass(frozen=True)
 class Imbalance:
-    """How far the laws are broken, as a share of what has moved in between; nan where nothing moved."""
+    """Violation of the balance laws, relative to the change of the Gram; nan where that has not changed."""
 
     query_key: Float[Array, "kv_head"]
     output_value: Float[Array, "kv_head"]
 
 
 def balance(weights: AttentionWeights) -> Balance:
-    """The balance of one layer: constant under gradient flow, falling as exp(−2 Σ rate·decay) under weight decay.
+    """Balance of one layer: constant under gradient flow, decaying as exp(−2 Σ η·decay) under weight decay.
 
     Grouped queries, biases, rotary pairs, partly rotated heads and norms on queries and keys have each their law,
-    see `Balance`; the stored weights are the right ones also behind the gain of a layer norm. Gradient descent
-    breaks the laws at first order in its rate; Adam does not keep them. Units: those of the weights, squared.
+    see `Balance`; the stored weights are the right ones also after the gain of a layer norm. Gradient descent
+    breaks the laws at first order in its learning rate η; Adam does not conserve them. Units: those of the weights,
+    squared.
 
     Raises ValueError where query heads do not divide evenly among key heads, and for entries that are not finite.
 
@@ -68,8 +71,8 @@ def balance(weights: AttentionWeights) -> Balance:
 def imbalance(start: Balance, now: Balance, *, decay: float = 0.0) -> Imbalance:
     """|D(now) − D(start) exp(−2 decay)| / |change of the Gram|, head by head: a diagnostic, not an assertion.
 
-    `decay` is the sum of rate × weight decay over the steps in between. Small under gradient descent with a small
-    rate, of order one under Adam. Where a norm is taken across heads there is one number for the layer.
+    `decay` is the sum of learning rate × weight decay over the steps in between. Small under gradient descent with a
+    small learning rate, of order one under Adam. A norm across heads has one number for the layer.
 
     Raises ValueError for balances of layers of different shape and for a negative decay.
 
@@ -99,7 +102,7 @@ def imbalance(start: Balance, now: Balance, *, decay: float = 0.0) -> Imbalance:
 def _query_key_laws(
     weights: AttentionWeights, queries: Float[Array, "head dim dim"], keys: Float[Array, "kv_head dim dim"]
 ) -> tuple[Float[Array, "kv_head rest rest"], Float[Array, "kv_head pair"], Float[Array, "group norm"]]:
-    """The parts `unrotated`, `pairs` and `norms` of the balance, from the Grams of the heads."""
+    """Parts `unrotated`, `pairs` and `norms` of the balance, from the Grams of the heads."""
     heads, dim = keys.shape[:2]
     grouped = queries.reshape(heads, -1, dim, dim)
     if weights.query_key_norm is not None:

@@ -1,4 +1,4 @@
-"""Which heads share a key, and which rows of a head are rotated by their position."""
+"""Groups of query heads that share a key head, and rows of a head with rotary embedding."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,11 +9,13 @@ from iclab.numerics import require, whole_number
 from iclab.spectra.circuits.weights import AttentionWeights, Rotary
 from iclab.spectra.measures.factors import Array
 
+__all__ = ["Layers", "group_size", "kv_head", "layer_of", "rotary_rows", "rotated"]
+
 Layers = Mapping[int, AttentionWeights] | Sequence[AttentionWeights]
 
 
 def group_size(weights: AttentionWeights) -> int:
-    """Query heads for each key and value head. Raises ValueError where they do not divide evenly."""
+    """Number of query heads for each key and value head. Raises ValueError where they do not divide evenly."""
     heads, shared = len(weights.query), len(weights.key)
     require(
         shared > 0 and heads % shared == 0 and len(weights.value) == shared and len(weights.output) == heads,
@@ -25,18 +27,18 @@ def group_size(weights: AttentionWeights) -> int:
 
 
 def layer_of(weights: Layers, layer: int) -> AttentionWeights:
-    """The weights of one layer. Raises ValueError, which says what layers there are, for another one."""
+    """Weights of one layer. Raises ValueError, listing the layers, for one that does not exist."""
     require(
         not isinstance(weights, AttentionWeights),
         "weights must hold layers: a list, or a mapping from their numbers; got one layer. Write [weights].",
     )
-    there = list(weights) if isinstance(weights, Mapping) else range(len(weights))
-    require(layer in there, f"layer must be one of {_listed(there)}; got {layer!r}.")
+    layers = list(weights) if isinstance(weights, Mapping) else range(len(weights))
+    require(layer in layers, f"layer must be one of {_listed(layers)}; got {layer!r}.")
     return weights[layer]
 
 
 def kv_head(weights: AttentionWeights, head: int) -> int:
-    """The key and value head that a query head reads. Raises ValueError for a head that is not there."""
+    """Key and value head of a query head. Raises ValueError for a head that does not exist."""
     group = group_size(weights)
     head = whole_number("head", head, least=0)
     require(head < len(weights.query), f"head must be below {len(weights.query)}, the query heads; got {head}.")
@@ -44,9 +46,9 @@ def kv_head(weights: AttentionWeights, head: int) -> int:
 
 
 def rotary_rows(rotary: Rotary | None, dim: int) -> tuple[Int[Array, "pair"], Int[Array, "pair"], Int[Array, "rest"]]:
-    """The first rows of the rotary pairs of a head of `dim` rows, the second rows, and the rows that stay.
+    """First rows and second rows of the rotary pairs of a head of `dim` rows, and the rows without rotary embedding.
 
-    Raises ValueError for an odd number of rotated rows or more than there are.
+    Raises ValueError for a number of rotated rows that is odd or above `dim`.
     """
     rotated = 0 if rotary is None else whole_number("rotary.dimensions", rotary.dimensions, least=0)
     require(
@@ -60,13 +62,13 @@ def rotary_rows(rotary: Rotary | None, dim: int) -> tuple[Int[Array, "pair"], In
 
 
 def rotated(rotary: Rotary | None, rows: Float[Array, "dim width"], offset: float) -> Float[Array, "dim width"]:
-    """Rows of a head rotated by `offset` positions: (a, b) → (a cos − b sin, a sin + b cos) in each pair.
+    """Rotary embedding of rows of a head by `offset` positions: (a, b) → (a cos − b sin, a sin + b cos) in each pair.
 
-    Raises ValueError where there is no rotation or its frequencies are not known.
+    Raises ValueError without a rotary embedding or its frequencies.
     """
     if rotary is None or rotary.frequencies is None:
         raise ValueError(
-            "weights must have a rotary embedding with frequencies to be rotated by an offset; got none. Offset 0 "
+            "weights must have a rotary embedding with frequencies for an offset; got none. Offset 0 "
             "needs neither: use query_key."
         )
     first, second, _ = rotary_rows(rotary, len(rows))
@@ -81,7 +83,7 @@ def rotated(rotary: Rotary | None, rows: Float[Array, "dim width"], offset: floa
     return result
 
 
-def _listed(there: Sequence[int]) -> str:
-    if len(there) > 8:
-        return f"{there[0]!r} … {there[-1]!r} ({len(there)} layers)"
-    return ", ".join(repr(one) for one in there) or "none"
+def _listed(layers: Sequence[int]) -> str:
+    if len(layers) > 8:
+        return f"{layers[0]!r} … {layers[-1]!r} ({len(layers)} layers)"
+    return ", ".join(repr(one) for one in layers) or "none"

@@ -1,8 +1,8 @@
-"""The circuits of attention heads, kept as two factors: what a head attends to and what it writes.
+"""Circuits of attention heads, kept as two factors: query-key and output-value.
 
-Query-key: M = W_Qᵀ W_K, the score of two inputs at offset 0. Output-value: M = W_O W_V, what the head adds to the
-stream for what it reads. Both stay the same when W_Q → A W_Q, W_K → A⁻ᵀ W_K, so they are measured rather than the
-factors. A query head reads the key and value head of its group.
+Query-key: M = W_Qᵀ W_K, the score of two inputs at offset 0. Output-value: M = W_O W_V, the map from an attended
+input to the output of the head. Both are invariant under W_Q → A W_Q, W_K → A⁻ᵀ W_K, so they are measured rather than
+the factors. A query head uses the key and value head of its group.
 """
 
 from collections.abc import Iterator
@@ -39,16 +39,16 @@ class HeadSpectra:
 
     head: int
     query_key: Spectrum
-    averaged_query_key: Spectrum | None  # key side; None where no position turns queries and keys
+    averaged_query_key: Spectrum | None  # key side; None without a rotary embedding
     output_value: Spectrum
     query_key_rank: int
     output_value_rank: int
 
 
 def product_singular_values(left: Shaped[Array, "m r"], right: Shaped[Array, "r n"]) -> Float[Array, "value"]:
-    """Singular values of left @ right, largest first, without multiplying out.
+    """Singular values of left @ right, largest first, without forming the product.
 
-    `spectrum(Product(left, right))` also says by which route they came and how small a value is noise.
+    `spectrum(Product(left, right))` has also the route of the computation and its noise floor.
 
     Raises ValueError for shapes that do not multiply, and for entries that are not finite.
 
@@ -58,13 +58,13 @@ def product_singular_values(left: Shaped[Array, "m r"], right: Shaped[Array, "r 
 
 
 def query_key(weights: Layers, layer: int, head: int, *, fold: bool = False) -> Product:
-    """W_Qᵀ W_K of a query head and the key head it reads: the circuit at offset 0, width × width.
+    """W_Qᵀ W_K of a query head and its key head: the circuit at offset 0, width × width.
 
-    Of the stored weights; `fold` takes the gain of the input norm in on both sides, and takes the mean out where that
-    norm does. Biases are left out. A norm on queries and keys, and a rotation by position, stand between the
-    factors and are not in them: `notes` say so.
+    Of the stored weights; `fold` includes the gain of the input norm on both sides, and its centering where that norm
+    centers. Biases are left out. A norm on queries and keys, and a rotary embedding, act between the factors and are
+    not included: `notes` list them.
 
-    Raises ValueError for a layer or head that is not there, heads that do not divide evenly, and `fold` without an
+    Raises ValueError for a layer or head that does not exist, heads that do not divide evenly, and `fold` without an
     input norm.
 
     Source: derived in docs/derivations/spectra.
@@ -82,7 +82,7 @@ def query_key(weights: Layers, layer: int, head: int, *, fold: bool = False) -> 
 def query_key_at(weights: Layers, layer: int, head: int, *, offset: float, fold: bool = False) -> Product:
     """W_Qᵀ R(offset) W_K, the circuit between a query and the key `offset` positions after it.
 
-    Raises ValueError as `query_key` does, and where there is no rotation or its frequencies are not known.
+    Raises ValueError as `query_key` does, and without a rotary embedding or its frequencies.
 
     Source: su2024roformer, eq. 16; derived in docs/derivations/spectra.
     """
@@ -98,10 +98,10 @@ def averaged_query_key(
     """D W_K with DᵀD the mean of R(φ)ᵀ W_Q W_Qᵀ R(φ) over independent uniform phases: the long-offset limit.
 
     Its squared singular values are those of the second moment of the circuit on the side of the key; side="query"
-    swaps the two. D is diagonal on rotary pairs, |W_Q,f|_F/√2 each, and a root of W_Q,0 W_Q,0ᵀ on the rows that are
-    not turned; between them nothing is left.
+    swaps the two. D is diagonal on rotary pairs, |W_Q,f|_F/√2 each, and a root of W_Q,0 W_Q,0ᵀ on the rows without
+    rotary embedding; blocks between them are zero.
 
-    Raises ValueError as `query_key` does, for another side and for a layer without rotation.
+    Raises ValueError as `query_key` does, for another side and for a layer without rotary embedding.
 
     Source: derived in docs/derivations/spectra.
     """
@@ -123,9 +123,9 @@ def averaged_query_key(
 
 
 def output_value(weights: Layers, layer: int, head: int, *, fold: bool = False) -> Product:
-    """W_O W_V of a query head and the value head it reads, width out × width. Biases are left out.
+    """W_O W_V of a query head and its value head, width out × width. Biases are left out.
 
-    `fold` takes the gain of the input norm in on the side that reads.
+    `fold` includes the gain of the input norm on the input side.
 
     Raises ValueError as `query_key` does.
 
@@ -142,7 +142,7 @@ def output_value(weights: Layers, layer: int, head: int, *, fold: bool = False) 
 def head_spectra(weights: Layers, layer: int, *, fold: bool = False) -> Iterator[HeadSpectra]:
     """Spectra of all query heads of a layer, with the Gram of each key and value head taken once for its group.
 
-    Holds one head of each kind in float64 at a time. Raises ValueError as `query_key` does, once it gets there.
+    Holds one head of each kind in float64 at a time. Raises ValueError as `query_key` does, during the iteration.
 
     Source: derived in docs/derivations/spectra.
     """
@@ -167,7 +167,7 @@ def head_spectra(weights: Layers, layer: int, *, fold: bool = False) -> Iterator
 
 
 def _averaged(rotary: Rotary, query: Gram) -> Gram:
-    """The Gram DᵀD of the averaged circuit from that of the queries; both have trace 1."""
+    """Gram DᵀD of the averaged circuit from that of the queries; both have trace 1."""
     small, scale = query
     first, second, rest = rotary_rows(rotary, len(small))
     mean = np.zeros_like(small)
@@ -184,17 +184,17 @@ _STILL = "at offset 0: positions turn queries and keys"
 
 
 def _notes(weights: AttentionWeights) -> tuple[str, ...]:
-    said = {
+    notes = {
         _STILL: weights.rotary is not None,
         "a norm on queries and keys stands between the factors and is not in them": weights.query_key_norm
         is not None,
         "biases left out": weights.query_bias is not None or weights.key_bias is not None,
     }
-    return tuple(note for note, holds in said.items() if holds)
+    return tuple(note for note, holds in notes.items() if holds)
 
 
 def _folded(weights: AttentionWeights, rows: Shaped[Array, "dim width"]) -> Float[Array, "dim width"]:
-    """Rows that read the norm's input up to its length: rows diag(gain) (I − 11ᵀ/n), the last for a centered norm."""
+    """Rows with the input norm folded in: rows diag(gain) (I − 11ᵀ/n), the last factor for a centered norm."""
     norm = weights.input_norm
     if norm is None:
         raise ValueError("weights must have an input norm to fold; got none. Leave fold out.")

@@ -1,4 +1,4 @@
-"""The attention weights of one layer, head by head, whatever layout they were stored in."""
+"""Attention weights of one layer, head by head, in one form for all stored layouts."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,13 +6,15 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Shaped
 
+__all__ = ["AttentionWeights", "InputNorm", "QueryKeyNorm", "Rotary"]
+
 
 @dataclass(frozen=True)
 class Rotary:
-    """How queries and keys are turned by their position.
+    """Rotary embedding of queries and keys.
 
     The first `dimensions` of each head are rotated, in pairs (f, f + dimensions/2) when the pairing
-    is "half" and (2f, 2f + 1) when it is "interleaved"; the others are left as they are.
+    is "half" and (2f, 2f + 1) when it is "interleaved"; the others are unchanged.
     """
 
     dimensions: int
@@ -22,7 +24,7 @@ class Rotary:
 
 @dataclass(frozen=True)
 class QueryKeyNorm:
-    """Gains of a norm that stands between the query and key projections and the score.
+    """Gains of a norm between the query and key projections and the score.
 
     With `across_heads` the norm is taken over all heads together, else head by head.
     """
@@ -34,7 +36,7 @@ class QueryKeyNorm:
 
 @dataclass(frozen=True)
 class InputNorm:
-    """The norm that feeds attention: its gain, its bias, and whether it subtracts the mean."""
+    """The norm whose output attention takes: its gain, its bias; `centered` where it subtracts the mean."""
 
     gain: Shaped[np.ndarray, "width"]
     bias: Shaped[np.ndarray, "width"] | None
@@ -45,8 +47,8 @@ class InputNorm:
 class AttentionWeights:
     """One attention layer: x is a row vector, a head's query is query[h] @ x + query_bias[h].
 
-    Arrays keep the dtype they were stored in and may be views of a mapped file: whoever computes
-    casts one head at a time. Query head h reads key and value head h // (heads / kv_heads). The
+    Arrays keep the dtype they were stored in and may be views of a mapped file: computations
+    cast one head at a time. Query head h uses key and value head h // (heads / kv_heads). The
     output of head h is output[h] @ (value of the head).
     """
 

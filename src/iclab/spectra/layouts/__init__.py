@@ -1,4 +1,4 @@
-"""From names and shapes of stored tensors to the attention weights of each layer."""
+"""Layouts of models: from names and shapes of stored tensors to the attention weights of each layer."""
 
 from iclab.spectra.layouts.families import FAMILIES, Layout, from_config
 from iclab.spectra.layouts.geometry import Geometry

@@ -1,4 +1,4 @@
-"""Low-rank adapters (LoRA): the change they make to a weight, alone or on top of a base."""
+"""Low-rank adapters (LoRA): the change of a weight, alone or added to a base."""
 
 import math
 import re
@@ -14,9 +14,11 @@ from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts.families import Layout
 from iclab.spectra.layouts.rules import rule_of, unwrapped
 
+__all__ = ["Adapted", "adapted"]
+
 _FACTOR = re.compile(r"(?P<path>.+)\.lora_(?P<side>[AB])(?:\.(?P<adapter>[^.]+))?\.weight")
 _EMBEDDING = re.compile(r"(?P<path>.+)\.lora_embedding_(?P<side>[AB])(?:\.(?P<adapter>[^.]+))?")
-_SLICE = 2**24  # numbers of a product that are formed at a time
+_SLICE = 2**24  # entries of a product that are formed at a time
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,11 @@ def adapted(
     *,
     base: Mapping[str, Tensor] | None = None,
 ) -> Adapted:
-    """What adapters do: with a base the adapted weights, without one the changes (α/r) B A by themselves.
+    """Weights with their adapters applied to a base, or without a base the changes (α/r) B A alone.
 
-    `adapter` is adapter_config.json. Tensors without adapters pass through. Whether a weight is stored
-    [out, in] is what the layout says: configs leave fan_in_fan_out false where their library corrects it.
+    `adapter` is adapter_config.json. Tensors without adapters pass through. The layout decides which weights are
+    stored [out, in]: configs leave fan_in_fan_out false where their library corrects it.
+
     Raises ValueError for DoRA, whose change is no product of its factors, for several adapters at once, and
     for factors that do not fit each other or their base, naming them, and for a base without adapters.
     """
@@ -78,7 +81,7 @@ def adapted(
 
 
 def _factors(tensors: Mapping[str, Tensor], plain: Mapping[str, str]) -> dict[str, dict[str, Tensor]]:
-    """The two factors of each adapted weight, by the path of its module."""
+    """Two factors of each adapted weight, by the path of its module."""
     found: dict[str, dict[str, Tensor]] = {}
     adapters: set[str] = set()
     for name, tensor in tensors.items():
@@ -112,7 +115,7 @@ def _below(
     factors: Mapping[str, Any],
     base: Mapping[str, Tensor] | None,
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The base weight of each adapted module, and the tensors that pass through."""
+    """Base weight of each adapted module, and the tensors that pass through."""
     own = {plain[name]: tensor for name, tensor in tensors.items() if not _FACTOR.fullmatch(plain[name])}
     if base is not None:
         short, _ = unwrapped(base)
@@ -134,7 +137,7 @@ def _below(
 
 
 def _scale(path: str, adapter: Mapping[str, Any], rank: int) -> float:
-    """The factor of B A: α/r, or α/√r when use_rslora is set."""
+    """Factor of B A: α/r, or α/√r with use_rslora."""
     alpha = _patterned(path, adapter, "alpha_pattern", "lora_alpha")
     require(
         isinstance(alpha, int | float) and math.isfinite(alpha),
@@ -144,7 +147,7 @@ def _scale(path: str, adapter: Mapping[str, Any], rank: int) -> float:
 
 
 def _patterned(path: str, adapter: Mapping[str, Any], patterns: str, default: str) -> Any:
-    """The entry of the first pattern that the end of the path fits, as whole components, else the default one."""
+    """Entry of the first pattern that matches whole components at the end of the path, else the default one."""
     table = adapter.get(patterns) or {}
     require(isinstance(table, Mapping), f"{patterns} of an adapter must be a table; got {quoted(str(table))}.")
     for pattern, value in table.items():
@@ -165,7 +168,7 @@ def _patterned(path: str, adapter: Mapping[str, Any], patterns: str, default: st
 def _changed(
     path: str, pair: Mapping[str, Tensor], adapter: Mapping[str, Any], layout: Layout, base: Tensor | None
 ) -> Tensor:
-    """The weight with its change, or the change, formed in float32 when it is read."""
+    """Weight with its change, or the change alone, formed in float32 when it is read."""
     out, into = pair["B"].shape[0], pair["A"].shape[1]
     rank = whole_number("r", _patterned(path, adapter, "rank_pattern", "r"))
     require(

@@ -1,4 +1,4 @@
-"""The families of models whose tensors are known by name."""
+"""Families of models, by the names of their tensors."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,22 +13,24 @@ from iclab.spectra.layouts.forms import Config, Family
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.rules import Rule
 
+__all__ = ["FAMILIES", "Layout", "from_config"]
+
 
 @dataclass(frozen=True)
 class Layout:
-    """What names mean and how heads lie: all that is needed to read the tensors of one model."""
+    """Rules for the names of a model's tensors, and the geometry of its heads."""
 
     family: str
     rules: tuple[Rule, ...]
     geometry: Geometry
-    text_only: bool = False  # whether towers for images and sound have sizes of their own
-    caveats: tuple[str, ...] = ()  # what its circuits leave out of the model's computation
+    text_only: bool = False  # True where towers for images and sound have other sizes
+    caveats: tuple[str, ...] = ()  # parts of the model's computation that its circuits leave out
 
 
 def from_config(config: Config) -> Layout:
-    """The layout that a config.json describes; the text part of a config that nests one.
+    """Layout of a config.json; of the text part of a config that nests one.
 
-    Raises ValueError for a family that is not known: nothing is guessed from shapes.
+    Raises ValueError for an unknown family: nothing is guessed from shapes.
     """
     require(isinstance(config, Mapping), f"config must be a mapping, as in config.json; got {type(config).__name__}.")
     nested = config.get("text_config")
@@ -62,4 +64,4 @@ FAMILIES: dict[str, Callable[[Config], Family]] = {
     "opt": other.opt, "bert": other.bert, "vit": other.vit,
     "torch": other.torch, "transformer_lens": other.transformer_lens, "iclab": other.iclab,
 }  # fmt: skip
-"""Rules and geometry of a config, by its model_type; "torch" and "transformer_lens" are named by the user."""
+"""Rules and geometry of a config, by its model_type; users set "torch" and "transformer_lens"."""

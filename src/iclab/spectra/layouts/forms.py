@@ -1,4 +1,4 @@
-"""Forms of rules and geometries that families share."""
+"""Rules and geometries that families share."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,10 @@ from iclab.numerics import require
 from iclab.spectra.layouts.geometry import Geometry, rotary, sizes
 from iclab.spectra.layouts.rules import Rule
 
+__all__ = [
+    "AFFINE", "NORM", "Config", "Family", "fused", "mapped_geometry", "rotary_geometry", "separate", "unembedding",
+]  # fmt: skip
+
 Config = Mapping[str, Any]
 Family = tuple[list[Rule], Geometry]
 AFFINE = r"\.(?:weight|bias)"
@@ -14,32 +18,32 @@ NORM = r"\.(?:weight|bias|gamma|beta)"
 
 
 def fused(match: str, order: str, axis: int = 0) -> Rule:
-    """The rule of a fused projection and its bias."""
+    """Rule of a fused projection and its bias."""
     return Rule(match + AFFINE, "qkv", order, axis)
 
 
 def separate(stem: str, names: str = "q_proj k_proj v_proj o_proj") -> list[Rule]:
-    """The rules of query, key, value and output projections, as far as they are named."""
+    """Rules of query, key, value and output projections, for as many as have names."""
     return [Rule(rf"{stem}\.{name}{AFFINE}", role) for name, role in zip(names.split(), "qkvo", strict=False)]
 
 
 def unembedding(*names: str) -> list[Rule]:
-    """The rules of unembeddings of these names."""
+    """Rules of unembeddings of these names."""
     return [Rule(rf"{name}\.(?:weight|bias)", "unembed") for name in names]
 
 
 def rotary_geometry(
     config: Config, *, pairing: str = "half", fraction: float = 1.0, theta: float = 1e4, **other: Any
 ) -> Geometry:
-    """Sizes with the rotation of the config; fraction and theta are the defaults of the family."""
+    """Geometry with the rotary embedding of the config; fraction and theta are the defaults of the family."""
     geometry = sizes(config, **other)
     require(geometry.head_dim is not None, "the config must give head_dim or hidden_size, to know what is rotated.")
-    turn = rotary(config, geometry.head_dim or 0, pairing=pairing, fraction=fraction, theta=theta)
-    return sizes(config, rotaries=(turn,), **other)
+    embedding = rotary(config, geometry.head_dim or 0, pairing=pairing, fraction=fraction, theta=theta)
+    return sizes(config, rotaries=(embedding,), **other)
 
 
 def mapped_geometry(config: Config, **other: Any) -> Geometry:
-    """Sizes, and the rotation where the config states one: rotary = {fraction, pairing, theta}."""
+    """Geometry with the rotary embedding of the config's table rotary = {fraction, pairing, theta}, if it has one."""
     given = config.get("rotary")
     if not given:
         return sizes(config, **other)

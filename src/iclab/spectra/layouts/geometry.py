@@ -1,4 +1,4 @@
-"""How many heads, of what size, turned and normed how: what shapes alone do not say."""
+"""Geometry of attention: heads and their size, rotary embeddings and norms, which shapes alone do not determine."""
 
 import math
 from collections.abc import Mapping
@@ -10,15 +10,17 @@ import numpy as np
 from iclab.numerics import require, share, whole_number
 from iclab.spectra.circuits.weights import Rotary
 
-LARGEST = 2**20  # heads, or dimensions of a head, that a config is believed to have
+__all__ = ["LARGEST", "Geometry", "first", "rotary", "sizes"]
+
+LARGEST = 2**20  # heads, or dimensions of a head, that are accepted from a config
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """The sizes of attention and what stands around its projections.
+    """Sizes of attention, and the rotary embeddings, norms and scales around its projections.
 
     A head of unknown size is as large as the query's rows allow. `rotaries` has one entry for all layers or
-    one for each; `scale` multiplies the scores, in place of 1/√(head size); `softcap` c bends them, c·tanh(s/c).
+    one for each; `scale` multiplies the scores, in place of 1/√(head size); `softcap` c bounds them, c·tanh(s/c).
     """
 
     heads: int
@@ -28,9 +30,9 @@ class Geometry:
     scale: float | None = None
     softcap: float | None = None
     norm_gain: str = "weight"  # or "1+weight"
-    norm_centered: bool = True  # whether the norm in front subtracts the mean
-    norm_across_heads: bool = False  # whether the norm of queries and keys is over all heads together
-    tied: bool = False  # whether the unembedding is the embedding
+    norm_centered: bool = True  # True where the input norm subtracts the mean
+    norm_across_heads: bool = False  # True where the norm of queries and keys is over all heads together
+    tied: bool = False  # True where the unembedding is the embedding
 
     def __post_init__(self) -> None:
         for name, value in (("heads", self.heads), ("kv_heads", self.kv_heads), ("head_dim", self.head_dim or 1)):
@@ -50,7 +52,7 @@ class Geometry:
         )
 
     def rotary(self, layer: int) -> Rotary | None:
-        """How the queries and keys of a layer are turned. Raises ValueError for a layer the config lacks."""
+        """Rotary embedding of a layer. Raises ValueError for a layer that the config lacks."""
         if len(self.rotaries) == 1:
             return self.rotaries[0]
         require(
@@ -60,12 +62,12 @@ class Geometry:
 
 
 def first(config: Mapping[str, Any], *names: str) -> Any:
-    """The first of these entries that is there and not null, or None."""
+    """First of these entries that exists and is not null, or None."""
     return next((config[name] for name in names if config.get(name) is not None), None)
 
 
 def sizes(config: Mapping[str, Any], **other: Any) -> Geometry:
-    """Heads, key/value heads and head size of a config in the names of any family; `other` goes to Geometry.
+    """Geometry of a config in the names of any family; `other` goes to Geometry.
 
     Raises ValueError naming the entry that is missing or no whole number.
     """
@@ -92,10 +94,10 @@ def rotary(
     theta: float = 10_000.0,
     layer_type: str | None = None,
 ) -> Rotary:
-    """The rotation that a config describes, in the names of either version of the library.
+    """Rotary embedding of a config, in the names of either version of the library.
 
-    `fraction` and `theta` are the defaults of the family. Frequencies of stretched rotations other than
-    "linear" and "llama3" are left out.
+    `fraction` and `theta` are the defaults of the family. Frequencies scaled for longer contexts are None, but for
+    the types "linear" and "llama3".
     """
     given = config.get("rope_parameters") or config.get("rope_scaling") or {}
     given = given.get(layer_type, given) if layer_type else given
@@ -112,21 +114,21 @@ def rotary(
     )
     frequencies = theta ** (-np.arange(0, dimensions, 2) / dimensions)
     kind = first(given, "rope_type", "type") or "default"
-    return Rotary(dimensions, pairing, _stretched(frequencies, kind, given))  # type: ignore[arg-type]
+    return Rotary(dimensions, pairing, _scaled(frequencies, kind, given))  # type: ignore[arg-type]
 
 
-def _stretched(frequencies: np.ndarray, kind: str, given: Mapping[str, Any]) -> np.ndarray | None:
-    """Frequencies for contexts longer than the trained ones, or None where the rule is not known here."""
+def _scaled(frequencies: np.ndarray, kind: str, given: Mapping[str, Any]) -> np.ndarray | None:
+    """Frequencies for contexts longer than the trained ones, or None for a type without a rule here."""
     if kind == "default":
         return frequencies
     if kind not in ("linear", "llama3"):
         return None
     bad = [name for name, value in given.items() if isinstance(value, int | float) and not 0 < value < math.inf]
-    require(not bad, f"numbers of a stretched rotation must be positive and finite; {', '.join(bad)} is not.")
+    require(not bad, f"numbers of a scaled rotary embedding must be positive and finite; {', '.join(bad)} is not.")
     if kind == "linear":
         return frequencies / given["factor"]
-    turns = given["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    rotations = given["original_max_position_embeddings"] * frequencies / (2 * math.pi)
     low, high = given["low_freq_factor"], given["high_freq_factor"]
     require(low < high, f"low_freq_factor must be below high_freq_factor; got {low} and {high}.")
-    kept = np.clip((turns - low) / (high - low), 0, 1)
+    kept = np.clip((rotations - low) / (high - low), 0, 1)
     return frequencies * (kept + (1 - kept) / given["factor"])

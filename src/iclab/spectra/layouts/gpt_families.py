@@ -1,8 +1,10 @@
-"""Families with names after GPT: fused or separate projections of equal heads, and Falcon."""
+"""Families with names as in GPT: fused or separate projections of equal heads, and Falcon."""
 
 from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, fused, rotary_geometry, separate, unembedding
 from iclab.spectra.layouts.geometry import first, sizes
 from iclab.spectra.layouts.rules import Rule
+
+__all__ = ["bloom", "falcon", "gpt2", "gpt_neo", "gpt_neox", "gptj", "mpt", "nanogpt"]
 
 
 def gpt2(config: Config) -> Family:
@@ -28,7 +30,7 @@ def _gpt2_names(axis: int) -> list[Rule]:
 
 
 def gpt_neo(config: Config) -> Family:
-    """GPT-Neo: scores that are not divided."""
+    """GPT-Neo: scores without 1/√(head size)."""
     rules = [
         *separate(r"h\.(?P<layer>\d+)\.attn\.attention", "q_proj k_proj v_proj out_proj"),
         Rule(r"h\.(?P<layer>\d+)\.ln_1" + NORM, "norm"),
@@ -41,7 +43,7 @@ def gpt_neo(config: Config) -> Family:
 
 
 def gptj(config: Config) -> Family:
-    """GPT-J: interleaved rotation."""
+    """GPT-J: interleaved rotary embedding."""
     rules = [
         *separate(r"h\.(?P<layer>\d+)\.attn", "q_proj k_proj v_proj out_proj"),
         Rule(r"h\.(?P<layer>\d+)\.ln_1" + NORM, "norm"),
@@ -54,7 +56,7 @@ def gptj(config: Config) -> Family:
 
 
 def gpt_neox(config: Config) -> Family:
-    """GPT-NeoX and Pythia: query, key and value of each head together."""
+    """GPT-NeoX and Pythia: query, key and value of each head adjacent."""
     rules = [
         fused(r"layers\.(?P<layer>\d+)\.attention\.query_key_value", "head,part,dim"),
         Rule(r"layers\.(?P<layer>\d+)\.attention\.dense" + AFFINE, "o"),
@@ -68,7 +70,7 @@ def gpt_neox(config: Config) -> Family:
 
 
 def bloom(config: Config) -> Family:
-    """BLOOM: query, key and value of each head together."""
+    """BLOOM: query, key and value of each head adjacent."""
     rules = [*_bloom_names("head,part,dim", "input_layernorm"), Rule(r"word_embeddings\.weight", "embed")]
     return rules, sizes(config, tied=config.get("tie_word_embeddings", True))
 
@@ -85,12 +87,12 @@ def _bloom_names(order: str, norm: str) -> list[Rule]:
 
 
 def falcon(config: Config) -> Family:
-    """Falcon in its three layouts; configs of the first say as many key/value heads as heads where there is one."""
+    """Falcon in its three layouts; configs of the multi-query one give the number of heads for key/value heads."""
     heads = sizes(config).heads
     if config.get("new_decoder_architecture"):
         order, kv_heads = "group,part,dim", first(config, "num_kv_heads") or heads
     elif config.get("multi_query", True):
-        order, kv_heads = "part,head,dim", 1  # the config says num_kv_heads = heads
+        order, kv_heads = "part,head,dim", 1  # the config has num_kv_heads = heads
     else:
         order, kv_heads = "head,part,dim", heads
     rules = [*_bloom_names(order, "input_layernorm|ln_attn"), Rule(r"word_embeddings\.weight", "embed")]
@@ -101,7 +103,7 @@ def falcon(config: Config) -> Family:
 
 
 def mpt(config: Config) -> Family:
-    """MPT: fused, part by part."""
+    """MPT: fused, query, key and value one after the other."""
     rules = [
         fused(r"blocks\.(?P<layer>\d+)\.attn\.Wqkv", "part,head,dim"),
         Rule(r"blocks\.(?P<layer>\d+)\.attn\.out_proj" + AFFINE, "o"),

@@ -1,11 +1,13 @@
-"""Families with names after Llama: grouped heads, rotary positions, a norm without mean."""
+"""Families with names as in Llama: grouped heads, rotary embeddings, norms without centering."""
 
 from iclab.spectra.circuits.weights import Rotary
 from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, fused, rotary_geometry, separate, unembedding
 from iclab.spectra.layouts.geometry import Geometry, first, rotary, sizes
 from iclab.spectra.layouts.rules import Rule
 
-MOST_LAYERS = 10_000  # that a config is believed to have
+__all__ = ["MOST_LAYERS", "gemma", "llama", "mixtral", "olmo2", "phi3", "qwen3"]
+
+MOST_LAYERS = 10_000  # that are accepted from a config
 
 
 def phi3(config: Config) -> Family:
@@ -40,17 +42,17 @@ def llama(config: Config) -> Family:
 
 
 def qwen3(config: Config) -> Family:
-    """Qwen3: a norm of each head on queries and keys."""
+    """Qwen3: norms of queries and keys, head by head."""
     return _llama_names(head_norms=True), rotary_geometry(config, norm_centered=False)
 
 
 def olmo2(config: Config) -> Family:
-    """OLMo2: norms over all heads together, and none before attention."""
+    """OLMo2: post-norm, with norms of queries and keys over all heads together."""
     return _llama_names("", head_norms=True), rotary_geometry(config, norm_centered=False, norm_across_heads=True)
 
 
 def mixtral(config: Config) -> Family:
-    """Mixtral: attention of Llama, experts one by one in files and stacked in memory."""
+    """Mixtral: attention as in Llama, experts one by one in files and stacked in memory."""
     experts = [
         Rule(r"layers\.(?P<layer>\d+)\.block_sparse_moe\.experts\.\d+\.w[13]\.weight", "mlp_in"),
         Rule(r"layers\.(?P<layer>\d+)\.block_sparse_moe\.experts\.\d+\.w2\.weight", "mlp_out"),
@@ -61,7 +63,7 @@ def mixtral(config: Config) -> Family:
 
 
 def gemma(config: Config) -> Family:
-    """Gemma 1 to 3: gains stored less one, a scale of their own."""
+    """Gemma 1 to 3: gains stored minus one, and another scale of the scores."""
     return _llama_names(head_norms=str(config["model_type"]).startswith("gemma3")), _gemma_geometry(config)
 
 
@@ -82,7 +84,7 @@ def _gemma_geometry(config: Config) -> Geometry:
 
 
 def _gemma_rotaries(config: Config, head_dim: int) -> tuple[Rotary | None, ...]:
-    """One rotation, or for gemma3 one for each layer by its kind: sliding window or full."""
+    """One rotary embedding, or for gemma3 one for each layer by its kind: sliding window or full."""
     if not str(config["model_type"]).startswith("gemma3"):
         return (rotary(config, head_dim),)
     every = first(config, "sliding_window_pattern") or 6

@@ -1,4 +1,4 @@
-"""A model of one's own: roles of its tensors written down in a TOML file."""
+"""Mappings: the roles of the tensors of a custom model, from a TOML file."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,12 +11,14 @@ from iclab.spectra.layouts.families import Layout
 from iclab.spectra.layouts.forms import mapped_geometry
 from iclab.spectra.layouts.rules import PARTS, Rule
 
+__all__ = ["from_mapping"]
+
 _SIZES = ("heads", "kv_heads", "head_dim", "rotary", "norm_gain", "tensor")
 _ENTRIES = ("match", "role", "order", "output_axis", "shards")
 
 
 def from_mapping(mapping: Mapping[str, Any] | str | Path) -> Layout:
-    """The layout that a mapping describes: a table, or the path of a TOML file with one.
+    """Layout of a mapping: a table, or the path of a TOML file with one.
 
     Raises ValueError naming the entry that is missing, unknown or out of range.
     """

@@ -1,8 +1,10 @@
-"""Encoders, the modules of PyTorch, TransformerLens and the networks of this library."""
+"""Encoders, modules of PyTorch, TransformerLens and the networks of this library."""
 
 from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, mapped_geometry, separate, unembedding
 from iclab.spectra.layouts.geometry import sizes
 from iclab.spectra.layouts.rules import Rule
+
+__all__ = ["bert", "iclab", "opt", "torch", "transformer_lens", "vit"]
 
 
 def opt(config: Config) -> Family:
@@ -20,7 +22,7 @@ def opt(config: Config) -> Family:
 
 
 def bert(config: Config) -> Family:
-    """BERT: the norm after the block feeds no projection of the same layer."""
+    """BERT: post-norm, so that no norm feeds a projection of its own layer."""
     rules = [
         *separate(r"layer\.(?P<layer>\d+)\.attention\.self", "query key value"),
         Rule(r"layer\.(?P<layer>\d+)\.attention\.output\.dense" + AFFINE, "o"),
@@ -33,7 +35,7 @@ def bert(config: Config) -> Family:
 
 
 def vit(config: Config) -> Family:
-    """ViT, by its names in files and in memory."""
+    """ViT, with its names in files and in memory."""
     rules = [
         *separate(r"layer\.(?P<layer>\d+)\.attention\.attention", "query key value"),
         Rule(r"layer\.(?P<layer>\d+)\.attention\.output\.dense" + AFFINE, "o"),
@@ -78,7 +80,7 @@ def transformer_lens(config: Config) -> Family:
 
 
 def iclab(config: Config) -> Family:
-    """Networks trained by this library: a norm behind the residual sum feeds no projection of its own layer."""
+    """Networks trained by this library; a post-norm feeds no projection of its own layer."""
     layer = r"layers\.(?P<layer>\d+)\."
     rules = [
         *separate(layer + "attention", "query key value output"),

@@ -1,4 +1,4 @@
-"""What of a checkpoint is analysed and what is skipped, settled from names and shapes before any number is read."""
+"""Tensor plans: the layers, matrices and skipped tensors of a checkpoint, from names and shapes alone."""
 
 import re
 from collections import defaultdict
@@ -19,6 +19,8 @@ from iclab.spectra.layouts.rules import ATTENTION, PARTS, Match, TowerLayer, mat
 from iclab.spectra.layouts.skipping import no_role, unreadable
 from iclab.spectra.layouts.splitting import check, check_axes, check_norm, check_widths, head_dim_of, split
 
+__all__ = ["Matrix", "TensorPlan", "planned", "tensor_plan"]
+
 _POSITIONS = re.compile(r"wpe|pos|token_type")  # embeddings that are not of tokens
 
 
@@ -32,7 +34,7 @@ class Matrix:
     layer: int
     tensor: Tensor
     output_axis: int = 0
-    block: tuple[int, int] = (0, 1)  # which of how many blocks on the output axis
+    block: tuple[int, int] = (0, 1)  # index and number of blocks on the output axis
     expert: int | None = None  # of a tensor that stacks experts on its first axis
 
     @property
@@ -44,13 +46,13 @@ class Matrix:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Output and input size, with the inner size between where the matrix is a product of that few."""
+        """Output and input size, with the inner size between them for a product of smaller inner size."""
         out, into = self.shape
         inner = self.tensor.inner
         return self.shape if inner is None or inner >= min(out, into) else (out, inner, into)
 
     def array(self) -> np.ndarray:
-        """The numbers, a view of the stored array."""
+        """Entries of the matrix, a view of the stored array."""
         whole = self.tensor.array()
         two = whole if self.expert is None else whole[self.expert]
         rows = np.moveaxis(two, self.output_axis - (self.expert is not None), 0)
@@ -60,7 +62,10 @@ class Matrix:
 
 @dataclass(frozen=True)
 class TensorPlan:
-    """What is read of one checkpoint. Each tensor is in a layer, in `matrices` or in `skipped`."""
+    """Roles of all tensors of one checkpoint: each is in a layer, in `matrices` or in `skipped`.
+
+    A tower is a stack of layers, named by the module path in front of their numbers.
+    """
 
     layout: Layout
     layers: Mapping[TowerLayer, tuple[Match, ...]]
@@ -71,7 +76,7 @@ class TensorPlan:
     aliases: tuple[tuple[str, str], ...] = ()  # names of one tied matrix
 
     def attention(self, tower: str, layer: int) -> AttentionWeights:
-        """The weights of one layer, in the dtype they are stored in."""
+        """Attention weights of one layer, in their stored dtype."""
         geometry = self.layout.geometry
         found: dict[str, np.ndarray] = {}
         for match in self.layers[tower, layer]:
@@ -93,7 +98,7 @@ class TensorPlan:
         )
 
     def output_bias(self, tower: str, layer: int) -> np.ndarray | None:
-        """What attention adds whatever it sees, or None."""
+        """Bias of the attention output, or None."""
         biases = [match for match in self.layers[tower, layer] if match.rule.role == "o" and match.bias]
         return biases[0].tensor.array() if biases else None
 
@@ -120,11 +125,12 @@ class TensorPlan:
 def tensor_plan(
     tensors: Mapping[str, Tensor], layout: Layout, *, known: Mapping[str, Content] | None = None
 ) -> TensorPlan:
-    """The plan for a checkpoint.
+    """Tensor plan of a checkpoint.
 
     Embeddings of equal content in `known` are one tied matrix, as those of one storage are.
-    Raises ValueError for two tensors in one part, for a tensor that two rules claim and for a size that does
-    not fit the heads, naming them.
+
+    Raises ValueError, naming the tensors, for two of one role in a layer, for one that two rules match and for a
+    size that does not fit the heads.
     """
     plain, wrappers = unwrapped(tensors)
     readable, skipped = {}, []
@@ -142,7 +148,7 @@ def tensor_plan(
             Skipped(m.tensor.name, "tower for images or sound; the config read is of the text") for m in other
         ]
     skipped += [Skipped(tensor.name, no_role(tensor, layout.family)) for tensor in unknown]
-    skipped += [Skipped(m.tensor.name, "the mapping says skip") for m in found if m.rule.role == "skip"]
+    skipped += [Skipped(m.tensor.name, "skipped by the mapping") for m in found if m.rule.role == "skip"]
     found = [match for match in found if match.rule.role != "skip"]
     head_dim = _checked(found, layout)
     layers, loose, notes = _layers(found)
@@ -170,7 +176,7 @@ def _norm_bias(match: Match) -> bool:
 
 
 def _checked(found: list[Match], layout: Layout) -> int:
-    """The head size, after every attention tensor was held against it."""
+    """Head size. Raises ValueError for an attention tensor that does not fit it."""
     attention = [match for match in found if match.rule.role in ATTENTION]
     for match in attention:
         check_axes(match)
@@ -186,7 +192,7 @@ def _checked(found: list[Match], layout: Layout) -> int:
 
 
 def _layers(found: list[Match]) -> tuple[dict[TowerLayer, tuple[Match, ...]], list[Match], list[str]]:
-    """Whole attention layers in order; the tensors of the others, and a note on each of those."""
+    """Complete attention layers in order; the tensors of the incomplete ones, with a note on each of those."""
     by_layer: dict[TowerLayer, list[Match]] = defaultdict(list)
     for match in found:
         if not _outside(match):
@@ -205,7 +211,7 @@ def _layers(found: list[Match]) -> tuple[dict[TowerLayer, tuple[Match, ...]], li
 
 
 def _missing(matches: list[Match]) -> list[str]:
-    """The projections that a layer lacks. Raises ValueError when two tensors are one part of it."""
+    """Projections that a layer lacks. Raises ValueError when two tensors have one role in it."""
     owner: dict[str, str] = {}
     for match in matches:
         bias = " bias" if (_norm_bias(match) if match.rule.role == "norm" else match.bias) else ""
@@ -222,7 +228,7 @@ def _missing(matches: list[Match]) -> list[str]:
 
 
 def _matrices(found: list[Match]) -> tuple[list[Matrix], list[Skipped]]:
-    """The matrices of these tensors, and those that are vectors."""
+    """Matrices of these tensors, and the tensors that are vectors."""
     matrices, skipped = [], []
     for match in found:
         tensor, rule = match.tensor, match.rule
@@ -246,7 +252,7 @@ def _matrices(found: list[Match]) -> tuple[list[Matrix], list[Skipped]]:
 def _tied(
     matrices: list[Matrix], layout: Layout, known: Mapping[str, Content]
 ) -> tuple[list[Matrix], tuple[tuple[str, str], ...]]:
-    """Each matrix once, and the names that share one. A tied head that the file leaves out is none."""
+    """Each matrix once, and pairs of names of tied ones, also where the file leaves one of them out."""
     kept, aliases, owner = [], [], {}
     for matrix in matrices:
         one = known.get(matrix.name) if matrix.role in ("embed", "unembed") else None
@@ -271,10 +277,12 @@ def planned(
     base: Mapping[str, Tensor] | None = None,
     known: Mapping[str, Content] | None = None,
 ) -> TensorPlan:
-    """The plan for an opened checkpoint, its adapters applied to the tensors of `base` or read alone.
+    """Tensor plan of an opened checkpoint, its adapters applied to the tensors of `base` or read alone.
 
-    Without a layout the family is what the checkpoint's own config says; `known` contents tell tied embeddings
-    that are stored twice. Raises ValueError where it says none.
+    Without a layout the family is that of the checkpoint's config; `known` contents identify tied embeddings that are
+    stored twice.
+
+    Raises ValueError as `tensor_plan` does, and for a config without a family.
     """
     require(
         layout is not None or "model_type" in contents.config,

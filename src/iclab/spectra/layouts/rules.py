@@ -1,4 +1,4 @@
-"""Which tensor plays which part in a layer: rules, matched at the end of its name."""
+"""Rules that give tensors their roles in a layer, by the end of their names."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.tensors import Tensor
+
+__all__ = ["ATTENTION", "ORDERS", "PARTS", "ROLES", "Match", "Rule", "TowerLayer", "matched", "rule_of", "unwrapped"]
 
 ATTENTION = ("q", "k", "v", "qkv", "kv", "o")
 ROLES = (*ATTENTION, "q_norm", "k_norm", "norm", "mlp_in", "mlp_out", "embed", "unembed", "skip")
@@ -28,13 +30,13 @@ TowerLayer = tuple[str, int]
 
 @dataclass(frozen=True)
 class Rule:
-    r"""Names of this form play this role.
+    r"""A rule: tensors whose names have this form have this role.
 
     `match` is a regular expression for the end of the name, whole components of its path; the group `layer`
-    is the layer's number (0 without it) and a group `kind` joins the name of the tower. `order` names the
+    is the layer's number (0 without it) and a group `kind` is added to the name of the tower. `order` names the
     axes of the output index, slowest first (of the input index for role o). `output_axis` is the axis of
     the stored array that is the layer's output; arrays of three axes have heads first. `shards` parts of a
-    tensor-parallel layer lie behind each other on the output axis; `blocks` matrices lie so in the MLP.
+    tensor-parallel layer are concatenated on the output axis, and so are `blocks` matrices of an MLP.
     """
 
     match: str
@@ -61,13 +63,13 @@ class Rule:
 
 @dataclass(frozen=True)
 class Match:
-    """A tensor and what it is."""
+    """A tensor with its role."""
 
     tensor: Tensor
     rule: Rule
     tower: str
     layer: int
-    bias: bool  # whether it is the additive part of its role
+    bias: bool  # True for the bias of its role
 
     @property
     def tower_layer(self) -> TowerLayer:
@@ -76,30 +78,32 @@ class Match:
 
 
 def unwrapped(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Each name without what trainers wrap around a model, and the wrappers that were met.
+    """Names without the wrappers of trainers, and the wrappers that were removed.
 
-    Compiler and sharding wrappers go wherever they stand, `module.` and `base_model.model.` at the front,
-    again and again until nothing changes. Raises ValueError when two names become one.
+    Compiler and sharding wrappers are removed anywhere, `module.` and `base_model.model.` at the front, until nothing
+    changes.
+
+    Raises ValueError when two names become one.
     """
     plain: dict[str, str] = {}
     owner: dict[str, str] = {}
-    met: list[str] = []
+    removed: list[str] = []
     for name in names:
         short, taken = _stripped(name.split("."))
-        met += [wrapper for wrapper in taken if wrapper not in met]
+        removed += [wrapper for wrapper in taken if wrapper not in removed]
         require(
             short not in owner,
             f"names must differ without their wrappers; {quoted(name)} and {quoted(owner.get(short, ''))} are both "
             f"{quoted(short)}. Keep one of the two.",
         )
         plain[name], owner[short] = short, name
-    return plain, tuple(met)
+    return plain, tuple(removed)
 
 
 def matched(tensors: Mapping[str, Tensor], rules: Iterable[Rule]) -> tuple[list[Match], list[Tensor]]:
-    """What each tensor is, and the tensors that no rule knows.
+    """Tensors with their roles, and those that no rule matches.
 
-    Raises ValueError where two rules claim one tensor.
+    Raises ValueError where two rules match one tensor.
     """
     compiled = [(_pattern(rule), rule) for rule in rules]
     found, unknown = [], []
@@ -120,7 +124,7 @@ def matched(tensors: Mapping[str, Tensor], rules: Iterable[Rule]) -> tuple[list[
 
 
 def rule_of(name: str, rules: Iterable[Rule]) -> Rule | None:
-    """The first rule that knows a name, or None."""
+    """First rule that matches a name, or None."""
     return next((rule for rule in rules if _pattern(rule).fullmatch(name)), None)
 
 
@@ -134,11 +138,11 @@ def _pattern(rule: Rule) -> re.Pattern[str]:
 
 
 def _stripped(parts: list[str]) -> tuple[str, list[str]]:
-    met = [part for part in parts if part in _WRAPPERS]
+    removed = [part for part in parts if part in _WRAPPERS]
     parts = [part for part in parts if part not in _WRAPPERS]
     while leading := next((front for front in _LEADING if tuple(parts[: len(front)]) == front), None):
         if len(parts) == len(leading):
             break
-        met.append(".".join(leading))
+        removed.append(".".join(leading))
         parts = parts[len(leading) :]
-    return ".".join(parts), met
+    return ".".join(parts), removed

@@ -1,9 +1,11 @@
-"""Why a tensor is not analysed."""
+"""Reasons for which a tensor is not analyzed."""
 
 import re
 from collections.abc import Mapping
 
 from iclab.spectra.checkpoints.tensors import PACKED, Tensor
+
+__all__ = ["no_role", "unreadable"]
 
 _BUFFERS = re.compile(
     r"(?:.*\.)?(?:(?:attn|attention)\.(?:attention\.)?(?:masked_)?bias|rotary_emb\.inv_freq|inv_freq|position_ids|"
@@ -14,7 +16,7 @@ _SCALES = ("_scale_inv", "_scale", ".scales")
 
 
 def unreadable(tensor: Tensor, others: Mapping[str, Tensor]) -> str:
-    """Why the numbers of a tensor are no weights, or an empty string."""
+    """Reason for which the numbers of a tensor are no weights, or an empty string."""
     if _BUFFERS.fullmatch(tensor.name):
         return "buffer"
     packed = any(part in tensor.name for part in _PACKED) or any(
@@ -32,7 +34,7 @@ def unreadable(tensor: Tensor, others: Mapping[str, Tensor]) -> str:
 
 
 def no_role(tensor: Tensor, family: str) -> str:
-    """Why a readable tensor is left out."""
+    """Reason for which a readable tensor is left out."""
     if "norm" in tensor.name.lower() or re.search(r"\bln_?\w*\.", tensor.name):
         return "a norm that does not feed attention"
-    return f"no name of a {family} layer; give it a role in a mapping to analyse it"
+    return f"no name of a {family} layer; give it a role in a mapping to analyze it"

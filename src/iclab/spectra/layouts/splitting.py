@@ -1,4 +1,4 @@
-"""Cutting a stored projection into heads, and the check that its shape allows it."""
+"""Heads of a stored projection, and checks of its shape."""
 
 from collections.abc import Iterable
 
@@ -9,12 +9,14 @@ from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.rules import PARTS, Match
 
+__all__ = ["Parts", "check", "check_axes", "check_norm", "check_widths", "head_dim_of", "rows", "split"]
+
 Parts = dict[str, np.ndarray]
-_GROUPED = ("part,head,dim", "group,part,dim")  # orders that have room for fewer keys than queries
+_GROUPED = ("part,head,dim", "group,part,dim")  # orders that allow fewer key heads than query heads
 
 
 def rows(match: Match, geometry: Geometry, head_dim: int) -> tuple[int, str]:
-    """How many rows heads take on the output index (input index for role o), and the arithmetic in words."""
+    """Number of rows of all heads on the output index (input index for role o), and the arithmetic in words."""
     heads, kv_heads, role = geometry.heads, geometry.kv_heads, match.rule.role
     if role in ("q", "o"):
         return heads * head_dim, f"{heads} heads × {head_dim}"
@@ -26,7 +28,7 @@ def rows(match: Match, geometry: Geometry, head_dim: int) -> tuple[int, str]:
 
 
 def check(match: Match, geometry: Geometry, head_dim: int) -> None:
-    """Raises ValueError, naming the tensor and both sizes, unless its shape is heads × head size."""
+    """Raise ValueError, naming the tensor and both sizes, unless its shape is heads × head size."""
     rule, shape = match.rule, match.tensor.shape
     if match.bias and rule.role == "o":
         return
@@ -50,7 +52,7 @@ def check(match: Match, geometry: Geometry, head_dim: int) -> None:
 
 
 def check_axes(match: Match) -> None:
-    """Raises ValueError unless an attention tensor has the axes that its rule reads.
+    """Raise ValueError unless an attention tensor has the axes of its rule.
 
     Weights have two, or three with heads first when the output axis is 1 or 2; biases one, or two with heads first.
     """
@@ -65,7 +67,7 @@ def check_axes(match: Match) -> None:
 
 
 def check_norm(match: Match, geometry: Geometry, head_dim: int) -> None:
-    """Raises ValueError unless a gain is one number for each dimension that its norm is taken over."""
+    """Raise ValueError unless a gain has one number for each dimension that its norm is taken over."""
     role, shape = match.rule.role, match.tensor.shape
     require(len(shape) == 1, f"{quoted(match.tensor.name)} (role {role}) must be a vector; got shape {shape}.")
     if role == "norm":
@@ -79,7 +81,7 @@ def check_norm(match: Match, geometry: Geometry, head_dim: int) -> None:
 
 
 def check_widths(matches: Iterable[Match]) -> None:
-    """Raises ValueError unless the norm in front of a layer and its output bias are as long as what they act on."""
+    """Raise ValueError unless the input norm of a layer and its output bias have the lengths of their vectors."""
     widths: dict[str, int] = {}
     for match in matches:
         if match.rule.role in ("q", "qkv", "o") and not match.bias:
@@ -96,7 +98,7 @@ def check_widths(matches: Iterable[Match]) -> None:
 
 
 def head_dim_of(match: Match, geometry: Geometry) -> int:
-    """The head size that the shape of a matched weight implies."""
+    """Head size from the shape of a matched weight."""
     if len(match.tensor.shape) == 3:
         return match.tensor.shape[_head_axis(match)]
     count, _ = rows(match, geometry, 1)
@@ -109,9 +111,9 @@ def head_dim_of(match: Match, geometry: Geometry) -> int:
 
 
 def split(match: Match, geometry: Geometry, head_dim: int) -> Parts:
-    """The parts of a weight as [head, dim, in], of an output weight as [head, out, dim], of a bias as [head, dim].
+    """Parts of a weight as [head, dim, in], of an output weight as [head, out, dim], of a bias as [head, dim].
 
-    Views of the stored array wherever its order of rows allows.
+    Views of the stored array where its order of rows allows.
     """
     array, rule = match.tensor.array(), match.rule
     if rule.role == "o":
@@ -131,7 +133,7 @@ def split(match: Match, geometry: Geometry, head_dim: int) -> Parts:
 
 
 def _ordered(piece: np.ndarray, role: str, order: str, heads: int, kv_heads: int, head_dim: int) -> Parts:
-    """The parts of rows that lie in the given order."""
+    """Parts of rows in the given order."""
     rest = piece.shape[1:]
     parts = PARTS.get(role, (role,))
     if order == "group,part,dim":
@@ -167,17 +169,17 @@ def _output(match: Match, array: np.ndarray, geometry: Geometry, head_dim: int) 
 
 
 def _long_axis(match: Match) -> int:
-    """The axis of a two-axis weight along which heads lie."""
+    """Axis of a two-axis weight along which heads are concatenated."""
     return 1 - match.rule.output_axis if match.rule.role == "o" else match.rule.output_axis
 
 
 def _input_axis(match: Match) -> int:
-    """The axis of a weight, other than an output weight, along which its input lies."""
+    """Input axis of a weight other than an output weight."""
     return len(match.tensor.shape) - 1 - match.rule.output_axis + (len(match.tensor.shape) == 3)
 
 
 def _head_axis(match: Match) -> int:
-    """The axis of a three-axis weight that runs within a head."""
+    """Axis of a three-axis weight within a head."""
     other = {1: 2, 2: 1}[match.rule.output_axis]
     return other if match.rule.role == "o" else match.rule.output_axis
 

@@ -1,4 +1,4 @@
-"""Measures of the spectrum of one matrix and of two: ranks, subspaces, overlaps, distances."""
+"""Measures of spectra: ranks of one matrix, overlaps and distances of two."""
 
 from iclab.spectra.measures.ranks import (
     effective_rank,

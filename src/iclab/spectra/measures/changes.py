@@ -1,4 +1,4 @@
-"""When a measure changed: the best level shift on top of a trend, held against what random walks show."""
+"""Change points of a curve: the best level shift on top of a trend, tested against random walks."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,6 +8,8 @@ from jaxtyping import Float, Int
 
 from iclab.numerics import increasing_grid, require
 from iclab.spectra.measures.factors import Array
+
+__all__ = ["LEAST", "SIDE", "Change", "ChangeOfRuns", "change", "change_of_runs"]
 
 SIDE = 3  # checkpoints at least on either side of a change
 LEAST = 2 * SIDE + 2  # checkpoints at least
@@ -19,7 +21,7 @@ class Change:
     """The best level shift of one curve: at `step`, the first checkpoint after it, by `size` in units of the curve.
 
     `called` where `statistic`, the F of the shift, exceeds `threshold`, its 95 % quantile on random walks. `step` and
-    `size` are nan, and `reason` says why, where a curve is too short or flat.
+    `size` are nan, with a `reason`, where a curve is too short or flat.
     """
 
     called: bool
@@ -32,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True)
 class ChangeOfRuns:
-    """The change of several runs: how many call one, and the median and range of its step over those."""
+    """Change of several runs: the number in which it is called, with the median and range of its step over those."""
 
     runs: int
     called: int
@@ -43,7 +45,7 @@ class ChangeOfRuns:
 
 
 def change(steps: Float[Array, "step"], values: Float[Array, "step"]) -> Change:
-    """The one change of a curve, if it has one: a level shift on top of a straight line in log(1 + step).
+    """Change point of a curve, at most one: a level shift on top of a straight line in log(1 + step).
 
     Least squares over all positions with three checkpoints on either side. Training curves wander, so the shift
     is called only where its F exceeds the 95 % quantile of the same statistic on Gaussian random walks over the same
@@ -72,9 +74,9 @@ def change(steps: Float[Array, "step"], values: Float[Array, "step"]) -> Change:
 
 
 def change_of_runs(steps: Float[Array, "step"], runs: Float[Array, "run step"]) -> ChangeOfRuns:
-    """The change of each of several runs, that differ in their seed: median and range of the step of those called.
+    """Median and range over seeds of the step of a change, of the runs in which it is called.
 
-    From one run there is no uncertainty, and it is said.
+    One run has no uncertainty; `uncertainty` states it.
 
     Raises ValueError as `change` does.
 
@@ -83,16 +85,16 @@ def change_of_runs(steps: Float[Array, "step"], runs: Float[Array, "run step"]) 
     curves = np.atleast_2d(np.asarray(runs, dtype=float))
     found = [change(steps, curve) for curve in curves]
     called = np.array([one.step for one in found if one.called])
-    said = "none from one run" if len(curves) == 1 else f"range over {len(called)} of {len(curves)} runs"
+    uncertainty = "none from one run" if len(curves) == 1 else f"range over {len(called)} of {len(curves)} runs"
     if not len(called):
-        return ChangeOfRuns(len(curves), 0, np.nan, np.nan, np.nan, said)
+        return ChangeOfRuns(len(curves), 0, np.nan, np.nan, np.nan, uncertainty)
     ends = (float(np.min(called)), float(np.max(called))) if len(curves) > 1 else (np.nan, np.nan)
-    return ChangeOfRuns(len(curves), len(called), float(np.median(called)), *ends, said)
+    return ChangeOfRuns(len(curves), len(called), float(np.median(called)), *ends, uncertainty)
 
 
 @lru_cache(maxsize=256)
 def _threshold(steps: tuple[float, ...]) -> float:
-    """The 95 % quantile of the statistic on random walks with one Gaussian step for each checkpoint."""
+    """95 % quantile of the statistic on random walks with one Gaussian increment for each checkpoint."""
     count = int(np.clip(_ENTRIES // len(steps), 1000, 4000))
     walks = np.cumsum(np.random.default_rng(_STREAM).standard_normal((count, len(steps))), axis=1)
     return float(np.quantile(_best(_shifts(np.array(steps)), walks)[0], _QUANTILE))
@@ -100,7 +102,7 @@ def _threshold(steps: tuple[float, ...]) -> float:
 
 @dataclass(frozen=True)
 class _Shifts:
-    """A basis of straight lines, and what they leave of the length of the level shift at every allowed position."""
+    """A basis of straight lines, and the length of the level shift orthogonal to them at every allowed position."""
 
     line: Float[Array, "step 2"]
     lengths: Float[Array, "position"]
@@ -115,7 +117,7 @@ def _shifts(steps: Float[Array, "step"]) -> _Shifts:
 
 
 def _after(curves: Float[Array, "run step"]) -> Float[Array, "run position"]:
-    """The sum of each curve from every allowed position on: its product with the level shift there."""
+    """Sum of each curve from every allowed position on: its product with the level shift at that position."""
     return np.cumsum(curves[:, ::-1], axis=1)[:, ::-1][:, SIDE : curves.shape[1] - SIDE + 1]
 
 
@@ -128,6 +130,6 @@ def _best(
     index = np.argmax(np.abs(along), axis=1)
     gain = np.take_along_axis(along, index[:, None], axis=1)[:, 0]
     left = np.maximum(np.sum(rest**2, axis=1) - gain**2, 0.0)
-    rounding = 1e-24 * np.sum(curves**2, axis=1)  # what is left of a curve that a line and a shift fit exactly
+    rounding = 1e-24 * np.sum(curves**2, axis=1)  # residual of a curve that a line and a shift fit exactly
     freedom = curves.shape[1] - 3
     return gain**2 / (np.maximum(left, rounding) / freedom), index, gain / shifts.lengths[index]

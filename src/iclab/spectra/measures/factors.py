@@ -1,4 +1,4 @@
-"""Matrices as they come: an array in its stored precision, or a product kept as its two factors."""
+"""Matrices in their stored precision: an array, or a product kept as its two factors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,17 +10,22 @@ from numpy.typing import DTypeLike
 
 from iclab.numerics import require
 
+__all__ = [
+    "SLICE", "Array", "Matrix", "NotFinite", "Product", "float64", "gram", "matrix", "numbers", "precision",
+    "require_finite", "slices", "triangle",
+]  # fmt: skip
+
 Array = np.ndarray
 SLICE = 2**26  # bytes of float64 that are held at a time
-_TALL, _SMALL = 2.0**400, 2.0**-400  # a Gram outside of these is taken again of a rescaled matrix
+_TALL, _SMALL = 2.0**400, 2.0**-400  # range of the trace of a Gram; outside it the matrix is rescaled
 
 
 @dataclass(frozen=True)
 class Product:
-    """left @ right, never multiplied out: the query-key or output-value circuit of a head.
+    """left @ right, kept as factors: the query-key or output-value circuit of a head.
 
-    `stored` holds the precision in which each factor was stored, by default that of the arrays. `notes` say what
-    the product leaves out or takes in. Unpacks as `left, right = product`.
+    `stored` has the dtype in which each factor was stored, by default that of the arrays. `notes` list terms of the
+    circuit that the product leaves out or includes. Unpacks as `left, right = product`.
     """
 
     left: Shaped[Array, "m r"]
@@ -46,7 +51,7 @@ class Product:
 
     @property
     def precisions(self) -> tuple[float, float]:
-        """Spacing of numbers near 1 in which left and right were stored."""
+        """Spacings near 1 of the stored dtypes of left and right."""
         left, right = self.stored or (self.left.dtype, self.right.dtype)
         return precision(left), precision(right)
 
@@ -63,7 +68,7 @@ Matrix = Shaped[Array, "m n"] | Product
 def precision(dtype: DTypeLike) -> float:
     """Spacing of the numbers near 1 of a type: 2^-52, 2^-23, 2^-10, 2^-7, 2^-3 for f64, f32, f16, bf16, e4m3.
 
-    Raises ValueError for types that are no floats: codes of a quantised matrix have no spectrum.
+    Raises ValueError for types that are no floats: codes of a quantized matrix have no spectrum.
     """
     kind = np.dtype(dtype)
     try:
@@ -73,7 +78,7 @@ def precision(dtype: DTypeLike) -> float:
     if found is None or kind.kind == "c":
         raise ValueError(
             f"x must hold real floating-point numbers; got {kind}. Packed integer codes have no spectrum of their "
-            "own: dequantise them first."
+            "own: dequantize them first."
         )
     return float(found.eps)
 
@@ -81,7 +86,7 @@ def precision(dtype: DTypeLike) -> float:
 def numbers(name: str, x: object) -> Array:
     """x as an array in its own precision.
 
-    Raises ValueError for masked entries, which an array would forget, and for what NumPy makes no array of.
+    Raises ValueError for masked entries, which an array would lose, and for objects that NumPy cannot convert.
     """
     require(not np.ma.is_masked(x), f"{name} must not have masked entries; fill them or leave them out.")
     try:
@@ -98,13 +103,13 @@ def matrix(name: str, x: Shaped[Array, "m n"]) -> Shaped[Array, "m n"]:
     array = numbers(name, x)
     require(array.ndim == 2 and array.size > 0, f"{name} must be a non-empty matrix; got shape {array.shape}.")
     if array.dtype in (np.int64, np.uint64):
-        array = array.astype(np.float64)  # whole numbers written by hand; packed codes are narrower
+        array = array.astype(np.float64)  # whole numbers written out; packed codes are narrower
     precision(array.dtype)
     return array
 
 
 def float64(x: Shaped[Array, "*n"]) -> Float[Array, "*n"]:
-    """x in float64. Raises ValueError with the number and the place of entries that are not finite."""
+    """x in float64. Raises ValueError with the number and the index of entries that are not finite."""
     array = numbers("x", x)
     require(array.dtype.kind in "biufV", f"x must hold real numbers; got {array.dtype}.")
     array = array.astype(np.float64, copy=False)
@@ -113,11 +118,11 @@ def float64(x: Shaped[Array, "*n"]) -> Float[Array, "*n"]:
 
 
 class NotFinite(ValueError):
-    """Raised for entries that are NaN or infinite."""
+    """Error for entries that are NaN or infinite."""
 
 
 def require_finite(array: Shaped[Array, "*n"]) -> None:
-    """Raise NotFinite, with the number and the first place of such entries, if there are any."""
+    """Raise NotFinite, with the number and the first index of such entries, if any are NaN or infinite."""
     finite = np.isfinite(array)
     if not finite.all():
         first = tuple(int(i) for i in np.argwhere(~finite)[0])
@@ -138,8 +143,8 @@ def gram(
 ) -> tuple[Float[Array, "r r"], float]:
     """G and c with factorᵀ factor = c² G, tr G = 1; c = 0 for a factor of zeros.
 
-    In float64, by slices of at most 64 MiB. Raises ValueError for entries that are not finite, with their place in
-    `origin`, the matrix that the factor may be the transpose of.
+    In float64, by slices of at most 64 MiB. Raises ValueError for entries that are not finite, with their index
+    in `origin`, the matrix that the factor may be the transpose of.
     """
     total, scale = _sum_of_grams(factor, 1.0), 1.0
     trace = float(np.trace(total))
@@ -163,7 +168,7 @@ def _sum_of_grams(factor: Shaped[Array, "m r"], unit: float) -> Float[Array, "r 
 
 
 def slices(factor: Shaped[Array, "m r"]) -> Iterator[Float[Array, "_ r"]]:
-    """The rows in float64, as many at a time as 64 MiB hold."""
+    """Rows in float64, in slices of at most 64 MiB."""
     rows = max(1, SLICE // (8 * factor.shape[1]))
     for start in range(0, len(factor), rows):
         yield np.asarray(factor[start : start + rows], dtype=np.float64)

@@ -1,8 +1,8 @@
-"""What each measure reads on random numbers: its level and spread for Gaussian matrices and products of Gaussians.
+"""Random-matrix baselines: mean and spread of each measure on Gaussian matrices and on products of Gaussians.
 
 A rank means little by itself: a Gaussian matrix has one too. Draws are of singular values alone, through bidiagonal
 and triangular factors of independent chi variables that have the same law as those of the full matrix. They come
-from a fixed stream for each shape, so the same question has the same answer, and are kept for the process.
+from a fixed stream for each shape, so that a level is reproducible, and are kept for the process.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,11 @@ from iclab.numerics import positive, require, whole_number
 from iclab.spectra.measures import ranks
 from iclab.spectra.measures.factors import Array
 
+__all__ = [
+    "Measure", "Shape", "averaged_level", "distance_level", "gaussian_core", "level", "overlap_level",
+    "procrustes_level",
+]  # fmt: skip
+
 Shape = tuple[int, int] | tuple[int, int, int]
 Measure = str | Callable[[Float[Array, "value"]], float]
 _STREAM, _PROCRUSTES_DRAWS = 20250417, 64
@@ -28,7 +33,7 @@ def level(shape: Shape, measure: Measure) -> tuple[float, float]:
     or the name of a rank: effective_rank, energy_effective_rank, marginal_effective_rank (one value dropped),
     stable_rank, participation_ratio, nuclear_rank, energy_rank (nine tenths of the energy), numerical_rank.
     The variance of the entries does not matter. From 256 draws for up to 128 values, fewer for more, down to 16,
-    where the spread is small itself: the mean is good to its spread over the square root of that number.
+    where the spread is small itself: the error of the mean is the spread over the square root of that number.
 
     Raises ValueError for other shapes and names.
 
@@ -45,7 +50,7 @@ def level(shape: Shape, measure: Measure) -> tuple[float, float]:
 def averaged_level(shape: tuple[int, int, int], measure: str, *, rotated: int) -> tuple[float, float]:
     """Mean and standard deviation of a rank of the offset-averaged circuit of Gaussian m × r queries and r × n keys.
 
-    `rotated` of the r rows of a head are turned in pairs. Otherwise as `level`.
+    `rotated` of the r rows of a head have a rotary embedding. Otherwise as `level`.
 
     Raises ValueError for other names and for a number of rotated rows that is odd or above r.
 
@@ -73,8 +78,8 @@ def overlap_level(size: int, k: int) -> tuple[float, float]:
 def distance_level(size: int, rank: int, *, participation: float) -> tuple[float, float]:
     """Level and spread of the subspace distance of a given reference from a random row space of `rank` in `size`.
 
-    sqrt(1 − rank/size), and what the share of a reference of this participation ratio inside such a space varies.
-    To leading order in the spread.
+    sqrt(1 − rank/size), and the standard deviation for a reference of this participation ratio, to leading order in
+    the spread.
 
     Raises ValueError for a rank outside 1 .. size − 1 and for a participation ratio outside 1 .. size.
 
@@ -92,8 +97,8 @@ def procrustes_level(
 ) -> tuple[float, float]:
     """Level and spread of the Procrustes distance to a reference from random matrices or products of this shape.
 
-    `reference` are its singular values; `norm_ratio` is ‖random‖_F / ‖reference‖_F. For side="right", with the shape
-    of what is rotated; for side="left" give the shape reversed. From 64 draws of the parts of the random matrix
+    `reference` has its singular values; `norm_ratio` is ‖random‖_F / ‖reference‖_F. For side="right", with the shape
+    of the rotated matrix; for side="left" give the shape reversed. From 64 draws of the parts of the random matrix
     inside and outside the row space of the reference.
 
     Raises ValueError for values that are negative or all zero, a ratio that is not positive, and more values than n.
@@ -117,7 +122,7 @@ def procrustes_level(
 def _parts(
     rng: np.random.Generator, sizes: tuple[int, ...], inside: int, outside: int
 ) -> tuple[Float[Array, "row inside"], float]:
-    """A random matrix or product on given columns, up to a rotation of its rows, and the norm of all of it."""
+    """A random matrix or product on given columns, up to a rotation of its rows, and its whole norm."""
     if len(sizes) == 2:
         rows = rng.standard_normal((sizes[0], inside))
         rest = rng.chisquare(sizes[0] * outside) if outside else 0.0

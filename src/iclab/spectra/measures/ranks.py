@@ -1,7 +1,7 @@
-"""How many directions a matrix uses: ranks that are read off its singular values.
+"""Effective numbers of directions of a matrix: ranks, from its singular values.
 
-Each takes the singular values (one axis), a matrix (two axes) or a product of two factors, and answers alike for
-c·x at any c. What is not defined, such as any of them for a matrix of zeros, is nan.
+Each takes the singular values (one axis), a matrix (two axes) or a product of two factors, and is the same for c·x at
+any c. Undefined ranks, such as those of a matrix of zeros, are nan.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,18 @@ from iclab.numerics import positive, require, share, whole_number
 from iclab.spectra.measures.factors import Array, Matrix, Product, float64, numbers
 from iclab.spectra.measures.spectrum import Spectrum, spectrum
 
+__all__ = [
+    "Ranked", "effective_rank", "energy", "energy_rank", "entropy_rank", "gap", "nuclear", "nuclear_rank",
+    "over_largest", "participation", "participation_ratio", "rank_measures", "singular_values", "spectral_gap",
+    "stable", "stable_rank",
+]  # fmt: skip
+
 Ranked = Matrix | Spectrum | Shaped[Array, "value"]
 _EPS = float(np.finfo(float).eps)
 
 
 def singular_values(x: Ranked) -> Float[Array, "value"]:
-    """The singular values of x, largest first; x itself, sorted, where it has one axis.
+    """Singular values of x, largest first; x itself, sorted, where it has one axis.
 
     Raises ValueError for negative or non-finite values, for types that are no floats and for other shapes.
     """
@@ -39,12 +45,12 @@ def singular_values(x: Ranked) -> Float[Array, "value"]:
 def effective_rank(x: Ranked, *, power: float = 1, drop: int = 0) -> float:
     """exp of the entropy of p_i = σ_i^power / Σ σ^power, after the `drop` leading values are left out.
 
-    power=1 is the usual one, power=2 weighs by energy and is steadier for weights stored in few bits, drop > 0 the
-    marginalised one. Between 1 and the number of values. nan where what is left is zero or rounding noise.
+    power=1 is the usual one, power=2 weights by energy and is more robust for weights stored in few bits, drop > 0 is
+    the marginalized one. Between 1 and the number of values. nan where what is left is zero or rounding noise.
 
     Raises ValueError for a power that is not positive or a drop that is no whole number >= 0.
 
-    Source: roy2007effective, definition 1; mainali2025exact (marginalised); docs/derivations/spectra.
+    Source: roy2007effective, definition 1; mainali2025exact (marginalized); docs/derivations/spectra.
     """
     positive("power", power)
     return float(entropy_rank(singular_values(x), power, whole_number("drop", drop, least=0)))
@@ -77,7 +83,7 @@ def nuclear_rank(x: Ranked) -> float:
 
 
 def energy_rank(x: Ranked, *, fraction: float) -> float:
-    """How many leading values hold the `fraction` of Σ σ².
+    """Least number of leading values with the `fraction` of Σ σ².
 
     Raises ValueError for a fraction outside (0, 1].
 
@@ -87,7 +93,7 @@ def energy_rank(x: Ranked, *, fraction: float) -> float:
 
 
 def spectral_gap(x: Ranked, *, k: int) -> float:
-    """(σ_k − σ_{k+1}) / σ_k with k counted from 1; values past the last are 0. nan where σ_k is 0 or not there.
+    """(σ_k − σ_{k+1}) / σ_k with k counted from 1; values past the last are 0. nan where σ_k is 0 or does not exist.
 
     A subspace of k leading directions is as well defined as this is large.
 
@@ -101,7 +107,7 @@ def spectral_gap(x: Ranked, *, k: int) -> float:
 def rank_measures(
     values: Float[Array, "*batch value"], *, drop: int = 1, fraction: float = 0.9
 ) -> dict[str, Float[Array, "*batch"]]:
-    """Every rank along the last axis of singular values sorted from the largest, many spectra at once.
+    """All ranks along the last axis of singular values sorted from the largest, many spectra at once.
 
     Keys are the names of the functions; `energy_effective_rank` has power 2, `marginal_effective_rank` leaves out
     the `drop` leading values.
@@ -166,7 +172,7 @@ def gap(values: Float[Array, "*batch value"], k: int) -> Float[Array, "*batch"]:
 
 
 def over_largest(values: Float[Array, "*batch value"]) -> Float[Array, "*batch value"]:
-    """Values over the largest, so that no power of them leaves the range of numbers; zeros stay zeros."""
+    """Values over the largest, so that no power overflows or underflows; zeros stay zeros."""
     if values.shape[-1] == 0:
         return values
     largest = values[..., :1]
@@ -176,6 +182,6 @@ def over_largest(values: Float[Array, "*batch value"]) -> Float[Array, "*batch v
 def _or_nan(
     measure: Callable[[Float[Array, "*batch value"]], Float[Array, "*batch"]], values: Float[Array, "*batch value"]
 ) -> Float[Array, "*batch"]:
-    """The measure of values over their largest, nan where all are zero."""
+    """A measure of values over their largest, nan where all are zero."""
     with np.errstate(invalid="ignore"):
         return np.where(values[..., 0] > 0, measure(over_largest(values)), np.nan)

@@ -1,4 +1,4 @@
-"""How many directions of a matrix stand above the rounding of the numbers it was stored in."""
+"""Numerical rank: the directions of a matrix above the rounding of its stored type."""
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -8,18 +8,20 @@ from iclab.spectra.measures.factors import Array, Matrix, Product, float64, gram
 from iclab.spectra.measures.ranks import Ranked, over_largest, singular_values
 from iclab.spectra.measures.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum
 
+__all__ = ["factor_noise", "factor_rank", "numerical_rank", "product_rank", "reaches_rank", "tolerance"]
+
 _EPS = float(np.finfo(float).eps)
-_SEEN = 4 * np.sqrt(_EPS)  # relative size from which on values of a Gram are no noise
+_RESOLVED = 4 * np.sqrt(_EPS)  # relative size above which values of a Gram are no noise
 
 
 def numerical_rank(x: Ranked, *, shape: tuple[int, int] | None = None, stored: DTypeLike | None = None) -> int:
-    """How many singular values stand above the rounding of the type the matrix was stored in.
+    """Number of singular values above the rounding of the type that the matrix was stored in.
 
     Counts σ > max(½ ε ‖x‖_F (1/√m + 1/√n), max(m, n) 2^-52 σ_max), ε the spacing near 1 of `stored`, by default
     of the dtype of x. For a product it is counted on each factor first, and is the least of those and of the
     product's own count in float64. Singular values need `shape` and `stored`.
 
-    Raises ValueError where shape or stored is wanted, and for types that are no floats.
+    Raises ValueError where shape or stored is missing, and for types that are no floats.
 
     Source: derived in docs/derivations/spectra.
     """
@@ -41,7 +43,7 @@ def numerical_rank(x: Ranked, *, shape: tuple[int, int] | None = None, stored: D
 
 
 def product_rank(whole: Spectrum, product: Product, left: Gram, right: Gram) -> int:
-    """The numerical rank of a product whose spectrum, and whose Grams `gram(left)` and `gram(right.T)`, are known.
+    """Numerical rank of a product from its spectrum and its Grams `gram(left)` and `gram(right.T)`.
 
     Where all values stand above `factor_noise` the factors need not be counted.
 
@@ -55,7 +57,7 @@ def product_rank(whole: Spectrum, product: Product, left: Gram, right: Gram) -> 
 
 
 def factor_noise(product: Product, left: float, right: float) -> float:
-    """A size such that both factors, of these Frobenius norms, reach the rank k if value k of the product exceeds it.
+    """Bound above which value k of the product implies that both factors, of these Frobenius norms, have rank k.
 
     σ_k(A B) <= ‖A‖ σ_k(B) and σ_k(A) ‖B‖: the rounding of each factor times the norm of the other.
 
@@ -69,19 +71,19 @@ def factor_noise(product: Product, left: float, right: float) -> float:
 
 
 def factor_rank(factor: Shaped[Array, "m r"], small: Gram, stored: DTypeLike) -> int:
-    """The numerical rank of a factor whose Gram is known, from the Gram where that can tell.
+    """Numerical rank of a factor, from its Gram where that is accurate enough.
 
     Source: derived in docs/derivations/spectra.
     """
     values = np.sqrt(np.maximum(np.linalg.eigvalsh(small[0])[::-1], 0.0))
     limit = tolerance(values, factor.shape, stored)
-    if limit > _SEEN * values[0] or values[-1] * CONDITION >= values[0]:
+    if limit > _RESOLVED * values[0] or values[-1] * CONDITION >= values[0]:
         return int(np.sum(values > limit))
     return numerical_rank(factor, stored=stored)
 
 
 def tolerance(values: Float[Array, "value"], shape: tuple[int, ...], stored: DTypeLike) -> float:
-    """The size up to which singular values of a matrix of this shape and stored type may be rounding noise.
+    """Size up to which singular values of a matrix of this shape and stored type may be rounding noise.
 
     Source: derived in docs/derivations/spectra.
     """
@@ -90,7 +92,7 @@ def tolerance(values: Float[Array, "value"], shape: tuple[int, ...], stored: DTy
 
 
 def reaches_rank(x: Matrix, values: Float[Array, "value"], k: int) -> bool:
-    """Whether the numerical rank is at least k, given the singular values; for a product mostly without its factors'.
+    """True where the numerical rank is at least k, from the singular values; of a product mostly without its factors.
 
     A value of the product above |left| times the rounding of right, and the other way round, shows that both reach k.
 

@@ -1,4 +1,4 @@
-"""Singular values by the cheapest route that keeps them: small Grams where they are well conditioned, else QR."""
+"""Singular values by the cheapest accurate route: small Grams where these are well conditioned, else QR."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,16 +21,18 @@ from iclab.spectra.measures.factors import (
     triangle,
 )
 
-CONDITION = 1e6  # beyond it a Gram would cost the smallest value more than 4 of its digits
+__all__ = ["CONDITION", "Gram", "Spectrum", "leading_spectrum", "product_spectrum", "spectrum"]
+
+CONDITION = 1e6  # above it a Gram would lose more than 4 digits of the smallest value
 Gram = tuple[Float[Array, "r r"], float]  # of trace 1, and the norm of the matrix
 _EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Singular values, largest first, how they were found, and the size below which they are rounding noise.
+    """Singular values, largest first, the route of their computation, and the floor below which they are noise.
 
-    `frobenius` is the norm of the whole matrix, also where only the leading values are known.
+    `frobenius` is the norm of the whole matrix, also where there are only leading values.
     """
 
     values: Float[Array, "value"]
@@ -43,9 +45,9 @@ def spectrum(x: Matrix) -> Spectrum:
     """All singular values of a matrix, or of a product from its factors.
 
     A product takes two small Grams, a Cholesky factor and one symmetric eigenproblem of the inner size; a matrix
-    the Gram of its short side. Where Cholesky fails, or the smallest value is less than 1e-6 of the largest it could
-    be, a product goes by QR of both factors and a matrix by its own decomposition: the route says so. A matrix
-    of more than 64 MiB in float64 stays with its Gram, and values under the floor, 1.5e-8 of the largest, are noise.
+    the Gram of its short side. Where Cholesky fails, or the smallest value is less than 1e-6 of the bound on the
+    largest, the route is QR of both factors of a product, or the decomposition of a matrix itself. A matrix of more
+    than 64 MiB in float64 stays with its Gram, and values under the floor, 1.5e-8 of the largest, are noise.
 
     Raises ValueError for entries that are not finite, for types that are no floats and for empty matrices.
 
@@ -66,9 +68,9 @@ def spectrum(x: Matrix) -> Spectrum:
 
 
 def product_spectrum(left: Gram, right: Gram, product: Callable[[], Product]) -> Spectrum:
-    """The spectrum of a product whose Grams `gram(left)` and `gram(right.T)` are known, as where heads share a key.
+    """Spectrum of a product from its Grams `gram(left)` and `gram(right.T)`, for heads that share a key.
 
-    `product` is called for the factors only where Grams do not do.
+    `product` is called for the factors only where Grams are not accurate enough.
 
     Source: derived in docs/derivations/spectra.
     """
@@ -92,12 +94,12 @@ def product_spectrum(left: Gram, right: Gram, product: Callable[[], Product]) ->
 
 
 def leading_spectrum(x: Shaped[Array, "m n"], *, count: int, iterations: int = 2) -> Spectrum:
-    """The leading singular values of a large matrix, such as an embedding, by randomized subspace iteration.
+    """Leading singular values of a large matrix, such as an embedding, by randomized subspace iteration.
 
-    From below, and sharp where the spectrum falls: the relative error of value k is of the order of
-    (σ_{count + 17}/σ_k)^(4 iterations + 2), for the sketch has 16 columns to spare.
+    Lower bounds, sharp where the spectrum decays: the relative error of value k is of the order of
+    (σ_{count + 17}/σ_k)^(4 iterations + 2), for the sketch has 16 extra columns.
     The matrix is read in slices, twice an iteration and twice more; the sketch is always the same. `floor` is the
-    last value returned: what lies below has not been looked at.
+    last value returned: those below are not computed.
 
     Raises ValueError for a count outside 1 .. min(m, n), for entries that are not finite and for types that are no
     floats.
@@ -120,7 +122,7 @@ def leading_spectrum(x: Shaped[Array, "m n"], *, count: int, iterations: int = 2
 
 
 def _symmetric_core(left: Float[Array, "r r"], right: Float[Array, "r r"]) -> Float[Array, "r r"] | None:
-    """Lᵀ right L with left = L Lᵀ, whose eigenvalues are the squared singular values; None where there is no L."""
+    """Lᵀ right L with left = L Lᵀ, whose eigenvalues are the squared singular values; None where Cholesky fails."""
     try:
         factor = np.linalg.cholesky(left)
     except np.linalg.LinAlgError:

@@ -1,8 +1,8 @@
-"""Where a matrix points: its leading subspaces, how far they are from others, and what is left after alignment.
+"""Leading singular subspaces of matrices: overlaps, angles, and distances after alignment.
 
-side="right" looks at the row space (what the matrix reads), side="left" at the column space (what it writes); the
-left answer is the right one of the transposed matrix. Products of two factors are never multiplied out: everything
-is read off a core of as many rows as the product has rank, with the same row Gram.
+side="right" takes the row space (the input directions of the matrix), side="left" the column space (its output
+directions); the left value is the right one of the transposed matrix. Products of two factors are never formed: all
+is computed from a core of as many rows as the product has rank, with the same row Gram.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,21 @@ from iclab.spectra.measures.factors import Array, Matrix, Product, float64, gram
 from iclab.spectra.measures.ranks import gap
 from iclab.spectra.measures.rounding import numerical_rank, reaches_rank
 
+__all__ = [
+    "Basis", "Side", "basis", "consecutive_overlaps", "overlap_of", "principal_angles", "procrustes_distance",
+    "subspace_distance", "subspace_overlap", "turnover",
+]  # fmt: skip
+
 Side = Literal["left", "right"]
-_STEEP = 1e-3  # singular vectors by way of a Gram keep eps/1e-6 of their orthogonality down to this value
+_STEEP = 1e-3  # relative size down to which singular vectors from a Gram are orthogonal to eps/1e-6
 
 
 @dataclass(frozen=True)
 class Basis:
     """The k leading singular directions of a matrix on one side, in columns, and the values that go with all.
 
-    `vectors` is None where the matrix has fewer than k directions above rounding. `gap` says how well the subspace
-    is defined.
+    `vectors` is None where the matrix has fewer than k directions above rounding. `gap` measures how well the
+    subspace is defined.
     """
 
     vectors: Float[Array, "n k"] | None
@@ -38,7 +43,7 @@ class Basis:
 
 
 def basis(x: Matrix, *, k: int, side: Side = "right") -> Basis:
-    """The k leading directions of a matrix or product, to be compared with many others.
+    """The k leading directions of a matrix or product, for comparison with many others.
 
     Raises ValueError for a k that is no whole number >= 1, an unknown side, and entries that are not finite.
 
@@ -68,7 +73,7 @@ def overlap_of(one: Basis, other: Basis) -> float:
 def subspace_overlap(a: Matrix, b: Matrix, *, k: int, side: Side = "right") -> float:
     """(1/k) ‖V_aᵀ V_b‖_F² of the k leading singular directions: 1 for the same subspace, k/n by chance.
 
-    Does not change under scale, sign, or rotation within the subspace. nan where k exceeds the numerical rank of
+    Invariant under scale, sign, and rotation within the subspace. nan where k exceeds the numerical rank of
     either. Where the gap after σ_k is small the subspace itself is not well defined: see `spectral_gap`.
 
     Raises ValueError for matrices of different size on that side.
@@ -89,7 +94,7 @@ def consecutive_overlaps(series: Sequence[Matrix], *, k: int, side: Side = "righ
 
 
 def turnover(overlaps: Float[Array, "pair"], steps: Float[Array, "step"]) -> Float[Array, "pair"]:
-    """How fast a subspace turns: (1 − consecutive overlap) for each unit of log(1 + step).
+    """Rate of rotation of a subspace: (1 − consecutive overlap) for each unit of log(1 + step).
 
     Raises ValueError unless there is one step more than overlaps and steps increase.
 
@@ -105,7 +110,7 @@ def turnover(overlaps: Float[Array, "pair"], steps: Float[Array, "step"]) -> Flo
 def principal_angles(a: Shaped[Array, "n p"], b: Shaped[Array, "n q"]) -> Float[Array, "angle"]:
     """Angles between two column spaces in radians, smallest first; below 45° from their sines, sharp when tiny.
 
-    As many as the lesser numerical rank; none where a matrix is zero.
+    As many as the smaller numerical rank; none where a matrix is zero.
 
     Raises ValueError unless both have as many rows.
 
@@ -146,7 +151,7 @@ def subspace_distance(a: Matrix, reference: Matrix, *, side: Side = "right", ran
         return np.nan
     if kept == 0:
         return 1.0
-    target = target / largest  # squares of large or tiny entries would leave the range of numbers
+    target = target / largest  # squares of large or tiny entries would overflow or underflow
     target = target / np.linalg.norm(target)
     vectors = _decomposed(_core(row), kept)[1]
     return float(np.linalg.norm(target - (target @ vectors) @ vectors.T))
@@ -155,7 +160,7 @@ def subspace_distance(a: Matrix, reference: Matrix, *, side: Side = "right", ran
 def procrustes_distance(a: Matrix, reference: Matrix, *, side: Side = "right") -> float:
     """min over orthogonal A of ‖A a − reference‖_F / ‖reference‖_F; side="left" rotates from the right.
 
-    Unlike the subspace distance it sees the singular values, and scale. nan for a reference of zeros.
+    Unlike the subspace distance it depends on singular values and scale. nan for a reference of zeros.
 
     Raises ValueError for matrices of different size on that side.
 

@@ -1,4 +1,4 @@
-"""Observation: a series of checkpoints, or a model while it trains, as the spectra of its circuits and matrices."""
+"""Observation: spectra of circuits and matrices along a series of checkpoints, or of a model while it trains."""
 
 from iclab.spectra.observation.dynamics import ChangePoint, Curve, MatrixSeries, Row, SpectralDynamics
 from iclab.spectra.observation.observing import observe, observed

@@ -1,4 +1,4 @@
-"""The balance laws of a layer along a series: how far each is broken since the first checkpoint."""
+"""Balance laws of a layer along a series: the violation of each since the first checkpoint."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,6 +15,8 @@ from iclab.spectra.measures.factors import Array
 from iclab.spectra.observation.measurements import Comparison, MatrixKey, Measurement, failed
 from iclab.spectra.observation.selection import BALANCE, Selection
 
+__all__ = ["ROLES", "of_balance"]
+
 ROLES = ("QK balance", "OV balance")
 _DRAWS, _STREAM = 32, 20250417
 
@@ -22,10 +24,10 @@ _DRAWS, _STREAM = 32, 20250417
 def of_balance(
     weights: AttentionWeights, tower: str, layer: int, selection: Selection, comparison: Comparison
 ) -> Iterator[Measurement]:
-    """How far the two laws of each key head are broken since the first checkpoint that is read, see `imbalance`.
+    """Violations of the two laws of each key head since the first checkpoint that is read, see `imbalance`.
 
-    The head of these measurements is the key head; where a norm is taken across heads there is one law of queries and
-    keys for the layer. Weight decay is not taken out.
+    The head of these measurements is the key head; with a norm across heads there is one law of queries and keys for
+    the layer. Weight decay is not corrected for.
     """
     shape = (weights.query.shape[2], *weights.key.shape[1:])
     try:
@@ -51,11 +53,11 @@ def of_balance(
 
 @dataclass(frozen=True)
 class _Form:
-    """All of a layer that the levels of its laws depend on."""
+    """Properties of a layer that determine the null levels of its laws."""
 
     heads: int
     key_heads: int
-    query: tuple[int, int]  # rows of a head, columns with the bias among them
+    query: tuple[int, int]  # rows of a head, columns including the bias
     value: tuple[int, int]
     width_out: int
     rotated: int
@@ -65,7 +67,7 @@ class _Form:
 
     @classmethod
     def of(cls, weights: AttentionWeights) -> "_Form":
-        """The form of a layer; of one key head where heads do not meet."""
+        """Form of a layer; of one key head where there is no norm across heads."""
         rotary, norm = weights.rotary, weights.query_key_norm
         across = norm is not None and norm.across_heads
         return cls(
@@ -81,13 +83,13 @@ class _Form:
         )
 
     def drawn(self, rng: np.random.Generator) -> AttentionWeights:
-        """Weights with the Grams of Gaussian ones of one variance."""
+        """Random weights with the Grams of Gaussian ones of one variance."""
 
         def grams(count: int, rows: int, columns: int) -> Float[Array, "head rows few"]:
             return np.stack([null.gaussian_core(rng, columns, rows).T for _ in range(count)])
 
         rotary = Rotary(self.rotated, "interleaved" if self.pairing == "interleaved" else "half")
-        given = AttentionWeights(
+        weights = AttentionWeights(
             query=grams(self.heads, *self.query),
             key=grams(self.key_heads, *self.query),
             value=grams(self.key_heads, *self.value),
@@ -95,12 +97,12 @@ class _Form:
             rotary=rotary if self.rotated else None,
         )
         ones = np.ones(1)
-        return replace(given, query_key_norm=QueryKeyNorm(ones, ones, self.across)) if self.normed else given
+        return replace(weights, query_key_norm=QueryKeyNorm(ones, ones, self.across)) if self.normed else weights
 
 
 @lru_cache(maxsize=64)
 def _levels(form: _Form) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Mean and spread of both imbalances between two layers that have nothing to do with each other."""
+    """Mean and spread of both imbalances between two independent random layers."""
     rng = np.random.default_rng(_STREAM)
     draws = [_unrelated(form, rng) for _ in range(_DRAWS)]
     return _summary([one.query_key for one in draws]), _summary([one.output_value for one in draws])

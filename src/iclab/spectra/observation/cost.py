@@ -1,4 +1,4 @@
-"""What an observation will take, said before it starts: bytes to read, memory at its peak, seconds."""
+"""Cost of an observation, estimated before it starts: bytes to read, peak memory, seconds."""
 
 import time
 from collections.abc import Iterable
@@ -12,22 +12,24 @@ from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.observation.measurements import SLICES
 from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, Selection
 
-OVERHEAD = 2**26  # bytes beside four times the largest tensor
-_HASHED = 2.5e8  # bytes a second that are hashed and squared, about
-_CALL = 6e-4  # seconds of a circuit or matrix beside its arithmetic
-_LEVELS = 0.15  # seconds in which the random levels of one shape are drawn
+__all__ = ["OVERHEAD", "ObservationCost", "cost", "memory_bound"]
+
+OVERHEAD = 2**26  # bytes of memory in addition to four times the largest tensor
+_HASHED = 2.5e8  # bytes a second that are hashed and squared, roughly
+_CALL = 6e-4  # seconds of a circuit or matrix in addition to its arithmetic
+_LEVELS = 0.15  # seconds to draw the null levels of one shape
 _VALUES, _VECTORS, _ROTATION = 12, 6, 110  # operations over the cube of a size: values, few vectors, a Procrustes fit
 
 
 @dataclass(frozen=True)
 class ObservationCost:
-    """An estimate: `memory` bounds what is held beside the libraries, `seconds` is right for an idle core."""
+    """Estimated cost: `memory` is a bound in addition to the libraries, `seconds` are those of an idle core."""
 
     checkpoints: int
     layers: int
     circuits: int  # of each checkpoint
-    matrices: int  # whole ones, of each checkpoint
-    nbytes: int  # that are read
+    matrices: int  # whole matrices of each checkpoint
+    nbytes: int  # to read
     memory: float
     seconds: float
 
@@ -46,16 +48,16 @@ def cost(
     checkpoints: int,
     layers: Iterable[TowerLayer],
 ) -> ObservationCost:
-    """The cost of a series whose last checkpoint has this plan and these tensors."""
-    every = list(tensors)
-    nbytes = sum({tensor.storage or tensor.name: tensor.nbytes for tensor in every}.values())
+    """Cost of a series whose last checkpoint has this plan and these tensors."""
+    read = list(tensors)
+    nbytes = sum({tensor.storage or tensor.name: tensor.nbytes for tensor in read}.values())
     selected = set(layers)
     geometry, dim = plan.layout.geometry, plan.head_dim
     heads = geometry.heads if selection.heads is None else len(selection.heads)
     rotated = geometry.rotaries[0] is not None
     circuits = sum(layer in plan.layers for layer in selected) * heads * (3 if rotated else 2)
-    there = [one for one in plan.matrices if (one.tower, one.layer) in selected]
-    chosen = [one for one in there if _size(one.shape) <= selection.max_elements]
+    matrices = [one for one in plan.matrices if (one.tower, one.layer) in selected]
+    chosen = [one for one in matrices if _size(one.shape) <= selection.max_elements]
     width = _width(plan)
     overlaps, distances = (selection.any_of(group) for group in (OVERLAPS, DISTANCES))
     passes = 1 + 2 * overlaps + 3 * distances + selection.any_of(BALANCE)  # over the factors of a circuit
@@ -68,24 +70,24 @@ def cost(
     return ObservationCost(
         checkpoints, len(selected), circuits, len(chosen),
         checkpoints * nbytes * (2 if selection.of_subspaces else 1),
-        _memory(every, chosen, selection), (checkpoints + selection.of_subspaces) * each + _LEVELS * shapes,
+        _memory(read, chosen, selection), (checkpoints + selection.of_subspaces) * each + _LEVELS * shapes,
     )  # fmt: skip
 
 
-def promised(tensors: Iterable[Tensor]) -> float:
-    """The memory that values alone may take: four times the largest tensor and 64 MiB."""
+def memory_bound(tensors: Iterable[Tensor]) -> float:
+    """Bound on the memory of an observation of values alone: four times the largest tensor and 64 MiB."""
     return 4.0 * max((tensor.nbytes for tensor in tensors), default=0) + OVERHEAD
 
 
 def _memory(tensors: list[Tensor], chosen: list, selection: Selection) -> float:
     if not selection.of_subspaces:
-        return promised(tensors)
+        return memory_bound(tensors)
     largest = max((8 * _size(one.shape) for one in chosen), default=0)
-    return promised(tensors) + SLICES + 6.0 * largest
+    return memory_bound(tensors) + SLICES + 6.0 * largest
 
 
 def _width(plan: TensorPlan) -> int:
-    """The longer side of attention tensors."""
+    """Longest side of attention tensors."""
     shapes = [match.tensor.shape for matches in plan.layers.values() for match in matches]
     return max((max(shape) for shape in shapes), default=0)
 
@@ -95,7 +97,7 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def _speed() -> float:
-    """Operations a second of this core at a symmetric eigenproblem, as counted here."""
+    """Operations a second of this core, from the time of a symmetric eigenproblem."""
     rows = np.random.default_rng(0).standard_normal((160, 160))
     best = np.inf
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""What observation returns: every matrix at every checkpoint, each number beside what random matrices show."""
+"""The result of an observation: measures of every matrix at every checkpoint, each with its null level."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,11 +12,16 @@ from iclab.spectra.measures.changes import Change
 from iclab.spectra.measures.factors import Array
 from iclab.spectra.observation.integrity import Integrity
 
+__all__ = ["ChangePoint", "Curve", "MatrixSeries", "Row", "SpectralDynamics", "Status"]
+
 Status = Literal["ok", "degenerate", "nonfinite", "skipped"]
 
 
 class Row(NamedTuple):
-    """One number of the tidy table. Undefined numbers are nan, and the status and the reason say why."""
+    """One row of the tidy table: one number. Undefined numbers are nan, with a status and a reason.
+
+    `tower` is the module path of the stack that the layer is in.
+    """
 
     step: int
     tower: str
@@ -35,26 +40,27 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """One measure of one matrix along the steps; `null` and `spread` are its level on random numbers.
+    """One measure of one matrix along the steps; `null` and `spread` are its random-matrix baseline.
 
-    `undefined` says why a value of a matrix that is otherwise in order may be nan.
+    `undefined` is the reason for which a value may be nan although the status of the matrix is ok.
     """
 
     values: Float[Array, "step"]
     null: float
     spread: float
     undefined: str = ""
-    of_subspace: bool = False  # whether the gap says how well it is defined
+    of_subspace: bool = False  # True where the spectral gap measures how well it is defined
 
 
 @dataclass(frozen=True)
 class MatrixSeries:
-    """One matrix through training: its curves by measure, and at each step its norm and how it fared.
+    """One matrix along the steps: its curves by measure, and at each step its norm, status and reason.
 
-    `layer` is None for embeddings, `head` for whole matrices. `role` is QK, "QK averaged" or OV for the circuits of a
+    `tower` is the module path of the stack that the layer is in. `layer` is None for embeddings, `head` for whole
+    matrices. `role` is QK, "QK averaged" or OV for the circuits of a
     head, and mlp_in, mlp_out, embed, unembed, q, … for whole matrices, whose `matrix` is the name of the tensor.
-    `shape` is (m, n), or (m, r, n) for a circuit of inner size r. `gap` is the one after the leading directions that
-    overlaps look at; `leading` has the largest singular values, as many as a fan shows.
+    `shape` is (m, n), or (m, r, n) for a circuit of inner size r. `gap` is the spectral gap
+    after the directions of overlaps; `leading` has the largest singular values.
     """
 
     tower: str
@@ -75,7 +81,7 @@ class MatrixSeries:
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A change that was called: which curve of which series, and where."""
+    """A change that was called in the curve of one measure of one matrix."""
 
     series: MatrixSeries
     measure: str
@@ -84,14 +90,14 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class SpectralDynamics:
-    """What a series of checkpoints shows. Tracks share `steps`, which stand in the order of the series.
+    """Spectra of a series of checkpoints. Matrices share `steps`, in the order of the series.
 
     `changes` are those called among `tested` curves, of which one in twenty would be called if all were random walks;
-    `uncertainty` says what is known of their place. `skipped` has every tensor and file that was not analysed.
+    `uncertainty` is that of their steps. `skipped` has every tensor and file that was not analyzed.
     """
 
     steps: Int[Array, "step"]
-    labels: tuple[str, ...]  # the checkpoints, as paths below the one that was read
+    labels: tuple[str, ...]  # checkpoints, as paths below the one that was read
     matrices: tuple[MatrixSeries, ...]
     integrity: Integrity
     skipped: tuple[Skipped, ...] = ()
@@ -100,22 +106,22 @@ class SpectralDynamics:
     tested: int = 0
     uncertainty: str = "none from one run"
     family: str = ""
-    leading: int = 4  # directions that overlaps look at
+    leading: int = 4  # directions of overlaps
     samples_per_step: float | None = None
 
     @property
     def measured(self) -> int:
-        """How many numbers are defined."""
+        """Number of defined values."""
         curves = (curve for series in self.matrices for curve in series.curves.values())
         return sum(int(np.sum(~np.isnan(curve.values))) for curve in curves)
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures that were taken, in order."""
+        """Names of all measures, in order."""
         return tuple(dict.fromkeys(name for series in self.matrices for name in series.curves))
 
     def rows(self) -> Iterator[Row]:
-        """The tidy table, one number at a time."""
+        """Rows of the tidy table, one number each."""
         for series in self.matrices:
             for measure, curve in series.curves.items():
                 yield from _rows(self.steps, series, measure, curve)

@@ -1,4 +1,4 @@
-"""Whether a series of checkpoints is what its names say, before any curve is drawn from it."""
+"""Integrity of a series: checkpoints that are copied, swapped, missing, out of order or not finite."""
 
 import hashlib
 from collections import defaultdict
@@ -12,30 +12,32 @@ from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.series import Checkpoint
 from iclab.spectra.observation.trajectories import missing_steps, outliers
 
+__all__ = ["Finding", "Integrity", "Record", "Severity", "examine", "record_of"]
+
 Severity = Literal["error", "warning", "note"]
-_EARLY = 1e-3  # of the last step: until then nothing may have changed yet
+_EARLY = 1e-3  # fraction of the last step before which weights may be unchanged
 
 
 @dataclass(frozen=True)
 class Record:
-    """One checkpoint in brief: its step, its name and the content of each of its tensors."""
+    """Summary of one checkpoint: its step, its name and the content of each of its tensors."""
 
     step: int
     label: str
     contents: Mapping[str, Content]
-    missing: tuple[str, ...] = ()  # shards that are not there
-    noted: int | None = None  # the step that its trainer noted in it
+    missing: tuple[str, ...] = ()  # shards that its folder lacks
+    noted: int | None = None  # step that its trainer wrote in it
 
     @property
     def digest(self) -> str:
-        """The hash of the whole checkpoint: of names and contents."""
+        """Hash of the names and contents of the whole checkpoint."""
         text = "\n".join(f"{name} {one.digest}" for name, one in sorted(self.contents.items()))
         return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know before the curves are read. Errors make the series one that cannot be trusted."""
+    """One finding about the series. With errors the series cannot be trusted."""
 
     kind: str
     severity: Severity
@@ -46,23 +48,23 @@ class Finding:
 
 @dataclass(frozen=True)
 class Integrity:
-    """All findings, the worst first."""
+    """Findings about a series, the worst first."""
 
     findings: tuple[Finding, ...]
 
     @property
     def broken(self) -> bool:
-        """Whether there is an error among them."""
+        """True where there is an error among them."""
         return any(finding.severity == "error" for finding in self.findings)
 
 
 def record_of(checkpoint: Checkpoint, contents: Mapping[str, Content]) -> Record:
-    """The record of a checkpoint whose contents are known."""
+    """Record of a checkpoint with these contents."""
     return Record(checkpoint.step, checkpoint.label, contents, checkpoint.missing, checkpoint.noted)
 
 
 def examine(records: Sequence[Record], unread: Sequence[int] = ()) -> Integrity:
-    """What the contents of a series, in the order given, say of it; those `unread` are not missing."""
+    """Integrity of a series of records in its order; `unread` steps do not count as missing."""
     distinct = list({record.digest: record for record in records}.values())
     findings = [
         *_order(records),
@@ -81,7 +83,7 @@ def examine(records: Sequence[Record], unread: Sequence[int] = ()) -> Integrity:
 
 
 def _order(records: Sequence[Record]) -> Iterable[Finding]:
-    """Steps that come twice, and steps that go back."""
+    """Steps that occur twice, and steps that decrease."""
     by_step = defaultdict(list)
     for record in records:
         by_step[record.step].append(record.label)
@@ -95,12 +97,12 @@ def _order(records: Sequence[Record]) -> Iterable[Finding]:
         yield Finding("rewound steps", "error", f"the step goes back at {listed}: runs may overlap", tuple(back))
     for record in records:
         if record.noted not in (None, record.step):
-            text = f"{quoted(record.label)} holds step {record.noted}, says its trainer: runs may overlap"
+            text = f"{quoted(record.label)} holds step {record.noted}, by its trainer: runs may overlap"
             yield Finding("rewound steps", "error", text, (record.step,))
 
 
 def _identical(records: Sequence[Record]) -> Iterable[Finding]:
-    """Checkpoints that are copies of each other."""
+    """Checkpoints that are copies of one another."""
     groups = defaultdict(list)
     for index, record in enumerate(records):
         groups[record.digest].append(index)
@@ -113,18 +115,18 @@ def _identical(records: Sequence[Record]) -> Iterable[Finding]:
         early = indices == list(range(len(indices))) and steps[-1] <= max(2, _EARLY * final) and len(groups) > 1
         if early:
             text = (
-                f"steps {listed} are identical: the first updates may have been rounded away or had the rate zero, "
+                f"steps {listed} are identical: the first updates may be rounded away or have learning rate zero, "
                 "or one checkpoint is a copy of another"
             )
             yield Finding("identical checkpoints", "note", text, steps)
         else:
             last = " (the last one among them)" if len(records) - 1 in indices else ""
-            text = f"steps {listed} are copies of one checkpoint{last}; a flat curve over them is no lack of learning"
+            text = f"steps {listed} are copies of one checkpoint{last}: flat curves there are no lack of learning"
             yield Finding("identical checkpoints", "error", text, steps)
 
 
 def _returns(records: Sequence[Record]) -> Iterable[Finding]:
-    """Tensors that do not change while others do, and tensors that come back after they had changed."""
+    """Tensors that do not change while others do, and tensors that return to an earlier value."""
     groups: dict[tuple[tuple[int, ...], bool], list[str]] = defaultdict(list)
     for name in _names(records):
         by_digest = defaultdict(list)
@@ -139,7 +141,7 @@ def _returns(records: Sequence[Record]) -> Iterable[Finding]:
         steps = tuple(records[index].step for index in indices)
         listed, shown = ", ".join(map(str, steps)), _shown(names)
         if apart:
-            text = f"{shown} had changed between steps {listed}, where they are identical again: a file was mixed up"
+            text = f"{shown} are identical at steps {listed} but changed in between: a file was mixed up"
             yield Finding("identical tensors", "error", text, steps, tuple(names))
         elif len(indices) == len(records):
             yield Finding("frozen tensors", "note", f"{shown} never changed", steps, tuple(names))
@@ -150,7 +152,7 @@ def _returns(records: Sequence[Record]) -> Iterable[Finding]:
 
 
 def _swapped(records: Sequence[Record]) -> Iterable[Finding]:
-    """Tensors that stand under each other's name at the next step."""
+    """Tensors that have each other's name at the next step."""
     for before, now in pairwise(records):
         owners = [_owners(record) for record in (before, now)]
         for name, one in now.contents.items():
@@ -162,12 +164,12 @@ def _swapped(records: Sequence[Record]) -> Iterable[Finding]:
                 text = f"{quoted(name)} of step {now.step} is {quoted(other)} of step {before.step}"
                 yield Finding("swapped tensors", "error", text, (before.step, now.step), (name, other))
             elif name < other:
-                text = f"{quoted(name)} and {quoted(other)} change places between steps {before.step} and {now.step}"
+                text = f"{quoted(name)} and {quoted(other)} are swapped between steps {before.step} and {now.step}"
                 yield Finding("swapped tensors", "error", text, (before.step, now.step), (name, other))
 
 
 def _owners(record: Record) -> dict[str, str]:
-    """The name of each content that has one name only."""
+    """Name of each content that has one name only."""
     names = defaultdict(list)
     for name, one in record.contents.items():
         names[one.digest].append(name)
@@ -175,7 +177,7 @@ def _owners(record: Record) -> dict[str, str]:
 
 
 def _shapes(records: Sequence[Record]) -> Iterable[Finding]:
-    """Tensors that change their shape or type, and tensors that come and go."""
+    """Tensors that change their shape or type, and tensors that some checkpoints lack."""
     whole = [record for record in records if not record.missing]
     gone: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for name in _names(records):
@@ -194,12 +196,12 @@ def _shapes(records: Sequence[Record]) -> Iterable[Finding]:
         if absent:
             gone[absent].append(name)
     for steps, names in gone.items():
-        text = f"{_shown(names)} not there at steps {', '.join(map(str, steps))}"
+        text = f"{_shown(names)} absent at steps {', '.join(map(str, steps))}"
         yield Finding("absent tensors", "warning", text, steps, tuple(names))
 
 
 def _numbers(records: Sequence[Record]) -> Iterable[Finding]:
-    """Numbers that are not finite, and tensors of zeros."""
+    """Entries that are not finite, and tensors of zeros."""
     zeros: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for name in _names(records):
         zero = tuple(record.step for record in records if name in record.contents and record.contents[name].zero)
@@ -226,25 +228,25 @@ def _gaps(steps: Sequence[int]) -> Iterable[Finding]:
     absent = missing_steps(steps)
     if absent:
         shown = ", ".join(map(str, absent[:20])) + (f" and {len(absent) - 20} more" if len(absent) > 20 else "")
-        text = f"steps {shown} would be expected from the others and are not there"
+        text = f"steps {shown} would be expected from the others and are missing"
         yield Finding("missing steps", "warning", text, tuple(absent))
 
 
 def _outliers(records: Sequence[Record]) -> Iterable[Finding]:
-    """Steps at which norms leave the line between their neighbours."""
+    """Steps at which norms are far from the line between neighboring steps."""
     by_step: dict[int, list[str]] = defaultdict(list)
     for name in _names(records):
-        there = [record for record in records if name in record.contents]
-        norms = [record.contents[name].norm for record in there]
-        for index in outliers([record.step for record in there], norms):
-            by_step[there[index].step].append(name)
+        present = [record for record in records if name in record.contents]
+        norms = [record.contents[name].norm for record in present]
+        for index in outliers([record.step for record in present], norms):
+            by_step[present[index].step].append(name)
     for step, names in by_step.items():
-        text = f"{_shown(names)} at step {step} far off the line between the steps around it"
+        text = f"{_shown(names)} at step {step} far from the line between neighboring steps"
         yield Finding("outliers", "warning", text, (step,), tuple(names))
 
 
 def _tied(records: Sequence[Record]) -> Iterable[Finding]:
-    """Matrices that one checkpoint holds under several names."""
+    """Matrices that one checkpoint has under several names."""
     groups: set[tuple[str, ...]] = set()
     for record in records:
         names = defaultdict(list)
@@ -258,7 +260,7 @@ def _tied(records: Sequence[Record]) -> Iterable[Finding]:
 
 
 def _names(records: Sequence[Record]) -> list[str]:
-    """Every tensor's name, in the order in which they come."""
+    """Names of all tensors, in the order of their first occurrence."""
     return list(dict.fromkeys(name for record in records for name in record.contents))
 
 

@@ -1,4 +1,4 @@
-"""What is read off one layer of one checkpoint: its circuits head by head, and its whole matrices."""
+"""Measurements of one layer of one checkpoint: its circuits head by head, and its whole matrices."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,13 +21,17 @@ from iclab.spectra.measures.subspaces import Basis, basis, overlap_of, procruste
 from iclab.spectra.observation.dynamics import Status
 from iclab.spectra.observation.selection import DISTANCES, OVERLAPS, RANKS, Selection
 
-_SKETCHED = 64  # leading values of a matrix whose Gram is too large
-_WIDE = 1024  # embeddings beyond this short side are sketched
-SLICES = 2**27  # bytes of the two slices in float64 that a Gram is made with
+__all__ = [
+    "SLICES", "Comparison", "MatrixKey", "Measurement", "circuits", "failed", "of_heads", "of_matrix", "ranked",
+]  # fmt: skip
+
+_SKETCHED = 64  # leading values computed of a matrix whose Gram is too large
+_WIDE = 1024  # short side of an embedding above which it is sketched
+SLICES = 2**27  # bytes of the two float64 slices with which a Gram is formed
 
 
 class MatrixKey(NamedTuple):
-    """Which matrix of a series."""
+    """Identity of a matrix in a series."""
 
     tower: str
     layer: int | None
@@ -37,7 +41,7 @@ class MatrixKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurement:
-    """One matrix at one checkpoint; while `unranked`, its ranks are still to be read off all its `leading` values."""
+    """Measures of one matrix at one checkpoint; while `unranked`, the ranks of its `leading` values are missing."""
 
     key: MatrixKey
     role: str
@@ -50,17 +54,17 @@ class Measurement:
     status: Status = "ok"
     reason: str = ""
     notes: tuple[str, ...] = ()
-    rotated: int | None = None  # rows of a head that positions turn, of an averaged circuit
+    rotated: int | None = None  # rows of a head with rotary embedding, of an averaged circuit
     unranked: bool = False
-    level: tuple[float, float] = (np.nan, np.nan)  # of what is no rank, overlap or distance, on random numbers
+    level: tuple[float, float] = (np.nan, np.nan)  # null level of measures other than ranks, overlaps and distances
 
 
 @dataclass
 class Comparison:
-    """Of one layer: the matrices of the final checkpoint with their bases, the bases of the previous one, and the
-    balance of the first.
+    """Checkpoints that a layer is compared with: bases and matrices of the final one, bases of the previous one, and
+    the balance of the first.
 
-    While `learning`, what is read becomes the final checkpoint.
+    While `learning`, measurements define the final checkpoint.
     """
 
     learning: bool = True
@@ -71,7 +75,7 @@ class Comparison:
 
 
 def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, Callable[[], Product]]:
-    """The circuits of a head, made when they are called."""
+    """Functions that form the circuits of a head."""
     found = {"QK": partial(query_key, [weights], 0, head, fold=fold)}
     if weights.rotary is not None:
         found["QK averaged"] = partial(averaged_query_key, [weights], 0, head, fold=fold)
@@ -81,17 +85,17 @@ def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, C
 def of_heads(
     weights: AttentionWeights, tower: str, layer: int, selection: Selection, comparison: Comparison
 ) -> Iterator[Measurement]:
-    """The circuits of the selected heads, unranked; one with numbers that are not finite as a failure."""
+    """Measurements of the circuits of the selected heads, unranked; a failure for one with non-finite entries."""
     count = len(weights.query)
     heads = range(count) if selection.heads is None else [head for head in selection.heads if head < count]
-    known = _together(weights, selection) if selection.heads is None else {}
+    spectra = _together(weights, selection) if selection.heads is None else {}
     for head in heads:
-        for name, made in circuits(weights, head, fold=selection.fold).items():
+        for name, circuit in circuits(weights, head, fold=selection.fold).items():
             key = MatrixKey(tower, layer, head, name)
             rotated = weights.rotary.dimensions if weights.rotary and name == "QK averaged" else None
             try:
-                product = made()
-                whole, rank = known.get((head, name)) or (spectrum(product), None)
+                product = circuit()
+                whole, rank = spectra.get((head, name)) or (spectrum(product), None)
                 if "numerical_rank" not in selection.measures or rotated is not None:
                     rank = None  # that of QK bounds the averaged one
                 elif rank is None:
@@ -104,9 +108,9 @@ def of_heads(
 
 
 def of_matrix(matrix: Matrix, selection: Selection, comparison: Comparison, *, budget: float = np.inf) -> Measurement:
-    """A whole matrix, unranked; skipped above `max_elements`, leading values alone where its Gram exceeds the budget.
+    """Measurement of a whole matrix, unranked; skipped above `max_elements`.
 
-    `budget` is in bytes.
+    Leading values alone where its Gram exceeds the `budget` in bytes.
     """
     layer = None if matrix.role in ("embed", "unembed") else matrix.layer
     key = MatrixKey(matrix.tower, layer, None, matrix.name)
@@ -126,7 +130,7 @@ def of_matrix(matrix: Matrix, selection: Selection, comparison: Comparison, *, b
 
 
 def ranked(measurements: Iterable[Measurement], selection: Selection) -> list[Measurement]:
-    """The measurements with their ranks: those of all spectra of one length at once, which costs a fraction."""
+    """Measurements with their ranks, computed for all spectra of one length at once, which costs a fraction."""
     found = list(measurements)
     alike: dict[int, list[int]] = defaultdict(list)
     for index, measurement in enumerate(found):
@@ -141,13 +145,13 @@ def ranked(measurements: Iterable[Measurement], selection: Selection) -> list[Me
 
 
 def failed(key: MatrixKey, role: str, error: Exception, shape: tuple[int, ...]) -> Measurement:
-    """The measurement of a matrix that has none, with the reason."""
+    """Measurement without numbers, with the reason."""
     status: Status = "nonfinite" if isinstance(error, NotFinite) else "skipped"
     return Measurement(key, role, shape, status=status, reason=str(error))
 
 
 def _together(weights: AttentionWeights, selection: Selection) -> dict[tuple[int, str], tuple[Spectrum, int | None]]:
-    """Spectra and ranks of all heads, each Gram taken once; none where a number is not finite."""
+    """Spectra and ranks of all heads, each Gram formed once; fewer where an entry is not finite."""
     found: dict[tuple[int, str], tuple[Spectrum, int | None]] = {}
     try:
         for one in head_spectra([weights], 0, fold=selection.fold):
@@ -178,7 +182,7 @@ def _circuit_measurement(
     stored = "/".join(dict.fromkeys(str(np.dtype(one)) for one in x.stored or (x.left.dtype, x.right.dtype)))
     return Measurement(
         key, role, shape, stored, measures, whole.values, whole.frobenius, width,
-        *_fared(whole.frobenius), notes=x.notes, rotated=rotated, unranked=True,
+        *_status(whole.frobenius), notes=x.notes, rotated=rotated, unranked=True,
     )  # fmt: skip
 
 
@@ -196,7 +200,7 @@ def _matrix_measurement(
     if "numerical_rank" in selection.measures:
         compared["numerical_rank"] = float(numerical_rank(values, shape=array.shape, stored=array.dtype))
     return Measurement(
-        key, role, shape, str(array.dtype), compared, values, norm, width, *_fared(norm), unranked=True
+        key, role, shape, str(array.dtype), compared, values, norm, width, *_status(norm), unranked=True
     )  # fmt: skip
 
 
@@ -214,18 +218,18 @@ def _sketch(key: MatrixKey, role: str, array: Array, selection: Selection) -> Me
     note = f"only {_SKETCHED} leading values, by randomized iteration: ranks that need all of them are left out"
     return Measurement(
         key, role, array.shape, str(array.dtype), measures, whole.values, whole.frobenius, np.nan,
-        *_fared(whole.frobenius), notes=(note,),
+        *_status(whole.frobenius), notes=(note,),
     )  # fmt: skip
 
 
-def _fared(norm: float) -> tuple[Status, str]:
+def _status(norm: float) -> tuple[Status, str]:
     return ("degenerate", "zero matrix") if norm == 0 else ("ok", "")
 
 
 def _compared(
     key: MatrixKey, x: Product | Array, now: Basis | None, selection: Selection, comparison: Comparison
 ) -> tuple[dict[str, float], float]:
-    """Measures against the final and the previous checkpoint, and the gap after the leading directions."""
+    """Measures against the final and the previous checkpoint, and the spectral gap after the leading directions."""
     found: dict[str, float] = {}
     width = np.nan
     if selection.any_of(OVERLAPS):

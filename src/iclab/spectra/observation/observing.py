@@ -1,4 +1,4 @@
-"""Observation: a series of checkpoints → the spectra of its circuits and matrices, their levels and their changes."""
+"""Observation of a series of checkpoints: spectra of circuits and matrices, their null levels and their changes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,10 +20,12 @@ from iclab.spectra.observation.recording import Recorder
 from iclab.spectra.observation.selection import BALANCE, DEFAULT, Selection, refuse_loose_keywords
 from iclab.spectra.observation.surveying import Survey, survey
 
+__all__ = ["Progress", "observe", "observed"]
+
 Progress = Callable[[int, int], None]
-"""Is told how many parts of the work are done, and how many there are."""
-_STEPS = 8  # that a note lists
-_HEADERS = 20_000  # tensors whose headers are kept from the first pass, about a kilobyte each
+"""Function of the number of parts of the work that are done, and of all."""
+_STEPS = 8  # listed in a note
+_HEADERS = 20_000  # tensors whose headers are kept from the first pass, about 1 kB each
 
 
 def observe(
@@ -37,12 +39,12 @@ def observe(
     progress: Progress = lambda done, total: None,
     **loose: object,
 ) -> SpectralDynamics:
-    """The spectra of a series: circuits head by head, whole matrices, integrity first, changes last.
+    """Spectra of a series: circuits head by head and whole matrices, with integrity and changes.
 
-    Circuits are QK at offset 0, QK averaged over offsets where positions turn queries and keys, and OV; the raw
-    projections of attention are not measured alone, for they change under a gauge that changes nothing. Numbers
-    that are not finite, zero matrices and checkpoints that cannot be read stop nothing: their rows say so. See
-    `Selection` for what can be measured, and `observed` for the order of work.
+    Circuits are QK at offset 0, QK averaged over offsets for rotary embeddings, and OV; the raw projections of
+    attention are not measured alone, because they depend on a gauge. Entries that are not finite, zero matrices and
+    unreadable checkpoints do not stop it: their rows have a status and a reason. See `Selection` for the measures and
+    `observed` for the order of work.
 
     Raises ValueError and TypeError as `survey` does.
     """
@@ -58,11 +60,11 @@ def observed(
     rehash: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> SpectralDynamics:
-    """The observation of a survey.
+    """Observation of a survey.
 
-    Contents are hashed in the first pass, or taken from the ledger; values alone are found in the same pass. Where
-    matrices are compared, layers come one after the other and the steps of each within, so that the bases of one
-    layer of the final and of the previous checkpoint are all that is held.
+    Contents are hashed in the first pass, or taken from the ledger; values alone are computed in the same pass. For
+    comparisons, the outer loop is over layers and the inner one over steps, so that memory holds only the bases of
+    one layer of the final and of the previous checkpoint.
     """
     checkpoints = survey.series.checkpoints
     recorder = Recorder(len(checkpoints), survey.selection)
@@ -83,22 +85,22 @@ class _Passes:
         self.records: list[Record] = []
         self.unread: list[Finding] = []
         self.skipped = list(survey.series.skipped)
-        self.notes: dict[str, list[int]] = {}  # and the steps of which they were said
-        self.plans: dict[tuple, TensorPlan] = {}  # one for each form that checkpoints have
-        self.forms: dict[int, tuple] = {}  # of each checkpoint that could be read
+        self.notes: dict[str, list[int]] = {}  # with the steps that they are about
+        self.plans: dict[tuple, TensorPlan] = {}  # one for each form of checkpoints
+        self.forms: dict[int, tuple] = {}  # of each readable checkpoint
         self.headers: dict[int, Contents] = {}
         self.done = 0
 
     def first(self, index: int, checkpoint: Checkpoint, ledger: Ledger | None, rehash: bool) -> None:
-        """Hash and plan a checkpoint, and take its values where nothing is compared."""
+        """Hash and plan a checkpoint, and measure it where nothing is compared."""
         try:
             opened = checkpoint.open()
-            known = contents(opened) if ledger is None else ledger.contents(checkpoint, opened, rehash=rehash)
-            plan = self.survey.planned(opened, known)
+            hashed = contents(opened) if ledger is None else ledger.contents(checkpoint, opened, rehash=rehash)
+            plan = self.survey.planned(opened, hashed)
         except (ValueError, OSError) as error:
             self._fail(index, checkpoint, error)
             return
-        self.records.append(record_of(checkpoint, known))
+        self.records.append(record_of(checkpoint, hashed))
         self.skipped += plan.skipped
         for note in (*plan.notes, *(f"{quoted(a)} and {quoted(b)} are one matrix" for a, b in plan.aliases)):
             self.notes.setdefault(note, []).append(checkpoint.step)
@@ -112,13 +114,13 @@ class _Passes:
         self._tick()
 
     def _keep(self, index: int, checkpoint: Checkpoint, opened: Contents) -> None:
-        """Headers of files that map each tensor alone, and so hold no numbers, while they are not too many."""
+        """Keep headers of files that map each tensor alone, and so hold no numbers, up to a limit."""
         mapped = all(file.suffix == ".safetensors" for file in checkpoint.files)
         if mapped and sum(len(one.tensors) for one in self.headers.values()) + len(opened.tensors) <= _HEADERS:
             self.headers[index] = opened
 
     def compare(self, layer: TowerLayer) -> None:
-        """The measurements of one layer at all checkpoints, the final one first to be compared with."""
+        """Measure one layer at all checkpoints, the final one first as the reference."""
         comparison = Comparison()
         for index in [*list(self.forms)[-1:], *self.forms]:
             self._of_layer(index, None, layer, comparison)
@@ -127,41 +129,41 @@ class _Passes:
             comparison.learning = False
 
     def _of_layer(self, index: int, plan: TensorPlan | None, layer: TowerLayer, comparison: Comparison) -> None:
-        """The measurements of one layer of a checkpoint; without its plan it is opened anew."""
+        """Measure one layer of a checkpoint; without its plan the checkpoint is opened again."""
         try:
             for measurement in self._measurements(plan or self._bound(index, layer), layer, comparison):
                 if not comparison.learning:
                     self.recorder.add(index, measurement)
-        except (ValueError, OSError) as error:  # its files were changed since the first pass
+        except (ValueError, OSError) as error:  # its files have changed since the first pass
             self._fail(index, self.survey.series[index], error)
 
     def outcome(self) -> SpectralDynamics:
-        """What was seen."""
+        """Result of all passes."""
         found = examine(self.records, [finding.steps[0] for finding in self.unread])
         integrity = Integrity((*self.unread, *found.findings))
         steps = np.array(self.survey.series.steps)
         matrices = self.recorder.matrices()
-        points, tested, said = _change_points(steps, matrices)
+        points, tested, notes = _change_points(steps, matrices)
         return SpectralDynamics(
             steps, tuple(one.label for one in self.survey.series), matrices, integrity,
-            tuple(dict.fromkeys(self.skipped)), (*self._notes(), *said), points, tested,
+            tuple(dict.fromkeys(self.skipped)), (*self._notes(), *notes), points, tested,
             family=self.survey.family, leading=self.survey.selection.leading,
             samples_per_step=self.survey.samples_per_step,
         )  # fmt: skip
 
     def _notes(self) -> Iterator[str]:
-        """What there is to say, with the steps where it does not hold of all that could be read."""
+        """Notes, with the steps where one does not hold for all readable checkpoints."""
         for note, steps in self.notes.items():
-            shown = ", ".join(map(str, steps[:_STEPS])) + (
+            listed = ", ".join(map(str, steps[:_STEPS])) + (
                 f" and {len(steps) - _STEPS} more" if steps[_STEPS:] else ""
             )
-            yield note if len(steps) >= len(self.records) else f"{note} (at step {shown})"
+            yield note if len(steps) >= len(self.records) else f"{note} (at step {listed})"
         last = self.records[-1].step if self.records else None
         if self.survey.selection.of_subspaces and self.forms and len(self.survey.series) - 1 not in self.forms:
             yield f"the last checkpoint cannot be read: the final one that others are compared with is step {last}"
 
     def _bound(self, index: int, layer: TowerLayer) -> TensorPlan:
-        """The plan of one layer of a checkpoint, opened anew, by the plan of another one of its form."""
+        """Plan of one layer of a checkpoint that is opened again, from the plan of another one of its form."""
         opened = self.headers.get(index) or self.survey.series[index].open()
         form = self.plans[self.forms[index]]
         chosen = {layer: form.layers[layer]} if layer in form.layers else {}
@@ -202,7 +204,7 @@ class _Passes:
 
 
 def _form(plan: TensorPlan) -> tuple:
-    """Names, shapes and types of all that is analysed: plans of one form differ only in their numbers."""
+    """Names, shapes and types of all analyzed tensors: plans of one form differ only in their numbers."""
     tensors = [match.tensor for matches in plan.layers.values() for match in matches]
     whole = [(one.name, one.tensor.shape, one.tensor.stored) for one in plan.matrices]
     return (*((one.name, one.shape, one.stored) for one in tensors), *whole)
@@ -211,7 +213,7 @@ def _form(plan: TensorPlan) -> tuple:
 def _change_points(
     steps: np.ndarray, matrices: Sequence[MatrixSeries]
 ) -> tuple[tuple[ChangePoint, ...], int, list[str]]:
-    """The changes that are called, how many curves were held against walks, and what there is to say."""
+    """Called changes, the number of curves tested against random walks, and notes."""
     if np.any(np.diff(steps) <= 0):
         return (), 0, ["no change points: steps do not increase"]
     found, tested = [], 0

@@ -1,4 +1,4 @@
-"""Measurements of one matrix after another checkpoint, put together as its series."""
+"""Series of matrices, put together from the measurements of all checkpoints."""
 
 from dataclasses import dataclass, field
 
@@ -12,25 +12,27 @@ from iclab.spectra.observation.dynamics import Curve, MatrixSeries, Status
 from iclab.spectra.observation.measurements import MatrixKey, Measurement, ranked
 from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, RANKS, Selection
 
-SHOWN = 16  # singular values that are kept for a fan
-_FADED = 1e-3  # of its own largest norm, below which a matrix may be rounding noise
-_TOGETHER = 2**15  # singular values that wait for their ranks
+__all__ = ["SHOWN", "Recorder"]
+
+SHOWN = 16  # leading singular values that are kept of each matrix
+_FADED = 1e-3  # fraction of its largest norm below which a matrix may be rounding noise
+_TOGETHER = 2**15  # singular values whose ranks are computed together
 _EMPTY = Measurement(MatrixKey("", None, None, ""), "")
 
 
 @dataclass
 class Recorder:
-    """Tracks that are still being written: one for each matrix, `count` checkpoints long."""
+    """Series under construction, one for each matrix, of `count` checkpoints."""
 
     count: int
     selection: Selection
-    unread: dict[int, str] = field(default_factory=dict)  # checkpoints that could not be read, and why
+    unread: dict[int, str] = field(default_factory=dict)  # unreadable checkpoints, with reasons
     _slots: dict[MatrixKey, "_Slot"] = field(default_factory=dict)
     _waiting: list[tuple[int, Measurement]] = field(default_factory=list)
-    _held: int = 0  # numbers of the measurements that wait for their ranks
+    _held: int = 0  # numbers of the measurements whose ranks are missing
 
     def add(self, index: int, measurement: Measurement) -> None:
-        """Note what a matrix reads at a checkpoint; its ranks are found together with those of others."""
+        """Add a measurement at a checkpoint; its ranks are computed together with those of others."""
         self._waiting.append((index, measurement))
         self._held += len(measurement.leading)
         if self._held > _TOGETHER:
@@ -45,7 +47,7 @@ class Recorder:
         self._waiting, self._held = [], 0
 
     def matrices(self) -> tuple[MatrixSeries, ...]:
-        """All matrices, each number beside its level on random numbers."""
+        """Series of all matrices, with the null level of each measure."""
         self._settle()
         return tuple(
             slot.series(key, self.selection, self.unread) for key, slot in sorted(self._slots.items(), key=_order)
@@ -60,7 +62,7 @@ def _order(item: tuple[MatrixKey, "_Slot"]) -> tuple:
 
 
 class _Slot:
-    """Arrays of one matrix."""
+    """Arrays of one matrix over the checkpoints."""
 
     def __init__(self, count: int) -> None:
         self.values: dict[str, Float[Array, "step"]] = {}
@@ -69,14 +71,14 @@ class _Slot:
         self.status: list[Status] = ["skipped"] * count
         self.reason = ["not in this checkpoint"] * count
         self.shapes: list[tuple[int, ...]] = [()] * count
-        self.last = _EMPTY  # the last measurement that has numbers, else the last
+        self.last = _EMPTY  # last measurement with numbers, else the last
 
     def add(self, index: int, measurement: Measurement) -> None:
         for name, value in measurement.measures.items():
             self.values.setdefault(name, np.full(len(self.norm), np.nan))[index] = value
-        shown = measurement.leading[:SHOWN]
+        leading = measurement.leading[:SHOWN]
         self.norm[index], self.gap[index] = measurement.norm, measurement.gap
-        self.leading[index, : len(shown)] = shown
+        self.leading[index, : len(leading)] = leading
         self.status[index], self.reason[index] = measurement.status, measurement.reason
         self.shapes[index] = measurement.shape
         if measurement.measures or not self.last.measures:
@@ -89,7 +91,7 @@ class _Slot:
         self._flag_reshaped()
         last = self.last
         curves = {name: self._curve(name, selection) for name in selection.measures if name in self.values}
-        if not curves:  # nothing was measured: one line says so
+        if not curves:  # nothing was measured: one curve carries the reason
             nothing = np.full(len(self.norm), np.nan)
             curves = {selection.measures[0]: Curve(nothing, np.nan, np.nan, "; ".join(last.notes) or "not measured")}
         return MatrixSeries(
@@ -98,12 +100,12 @@ class _Slot:
         )  # fmt: skip
 
     def _flag_faded(self) -> None:
-        """Norms that have all but vanished leave rounding noise."""
+        """Flag matrices of vanishing norm, which may be rounding noise."""
         largest = np.max(self.norm, initial=0.0, where=np.isfinite(self.norm))
         for index in np.flatnonzero((self.norm < _FADED * largest) & (self.norm > 0)):
             if self.status[index] == "ok":
                 self.status[index] = "degenerate"
-                self.reason[index] = f"norm below {_FADED:g} of its largest: what is left may be rounding noise"
+                self.reason[index] = f"norm below {_FADED:g} of its largest: it may be rounding noise"
 
     def _flag_reshaped(self) -> None:
         for index, shape in enumerate(self.shapes):
@@ -136,7 +138,7 @@ def _rank_level(last: Measurement, name: str) -> tuple[float, float]:
 
 
 def _distance_level(last: Measurement, name: str) -> tuple[float, float]:
-    """Of random matrices as large as the reference, whose rank is that of their shape."""
+    """Null level for random matrices of the shape and norm of the reference."""
     size, rank = last.shape[-1], min(last.shape)
     if last.norm == 0:
         return np.nan, np.nan

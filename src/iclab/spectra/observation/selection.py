@@ -78,7 +78,7 @@ class Selection:
 
 
 def refuse_loose_keywords(call: str, keywords: Mapping[str, object]) -> None:
-    """Raise TypeError, saying what to write instead, for keywords that went into the selection or the series."""
+    """Raise TypeError, with what to write instead, for keywords that belong to the selection or the series."""
     fields = Selection.__dataclass_fields__
     for name, value in keywords.items():
         if name == "every":

@@ -1,4 +1,4 @@
-"""The spectra of one state of a model, and how far its circuits have turned since the state before."""
+"""Spectra of one state of a model, with overlaps of its circuits with the previous state."""
 
 import csv
 import io
@@ -12,39 +12,33 @@ from iclab.spectra.checkpoints.names import csv_cell
 from iclab.spectra.layouts import TensorPlan
 from iclab.spectra.measures.factors import slices
 from iclab.spectra.observation.dynamics import Row
-from iclab.spectra.observation.measurements import (
-    RANKS,
-    Comparison,
-    MatrixKey,
-    Measurement,
-    Selection,
-    of_heads,
-    of_matrix,
-    ranked,
-)
+from iclab.spectra.observation.measurements import Comparison, MatrixKey, Measurement, of_heads, of_matrix, ranked
+from iclab.spectra.observation.selection import RANKS, Selection
+
+__all__ = ["LARGEST", "OVERLAP", "failure", "snapshot", "table", "training_selection"]
 
 OVERLAP = "overlap_with_previous"
-LARGEST = 2**22  # numbers of a matrix outside attention that is decomposed
+LARGEST = 2**22  # largest number of elements of a matrix outside attention that is decomposed
 
 
 def training_selection(k: int) -> Selection:
-    """What is measured of a model in training: all ranks, and overlaps of k leading directions."""
+    """Measures of a model in training: all ranks, and overlaps of k leading directions."""
     return Selection(measures=(*RANKS, OVERLAP), leading=k, max_elements=LARGEST)
 
 
-def snapshot(plan: TensorPlan, step: int, asked: Selection, comparison: Comparison) -> list[Row]:
-    """Ranks, norms and overlaps with the state before of all matrices; `comparison` then holds this state.
+def snapshot(plan: TensorPlan, step: int, selection: Selection, comparison: Comparison) -> list[Row]:
+    """Ranks, norms, and overlaps with the previous state, of all matrices; `comparison` then holds this state.
 
-    Of matrices outside attention of more than four million numbers there is the norm alone. Levels on random
-    matrices are left empty: `null.level` gives them, for they stay the same through training.
+    Matrices outside attention of more than four million elements have their norm alone. Null levels are left empty:
+    they stay the same through training, see `null.level`.
     """
     first = not comparison.previous
-    measured = ranked(_measurements(plan, asked, comparison), asked)
+    measured = ranked(_measurements(plan, selection, comparison), selection)
     return [row for one in measured for row in _rows(step, one, first)]
 
 
 def failure(step: int, reason: str) -> list[Row]:
-    """The row of a state that could not be read."""
+    """Row of a state that cannot be read."""
     return list(_rows(step, Measurement(MatrixKey("", None, None, ""), "", status="skipped", reason=reason), False))
 
 
@@ -58,11 +52,11 @@ def table(rows: Iterable[Row]) -> str:
     return text.getvalue()
 
 
-def _measurements(plan: TensorPlan, asked: Selection, comparison: Comparison) -> Iterator[Measurement]:
+def _measurements(plan: TensorPlan, selection: Selection, comparison: Comparison) -> Iterator[Measurement]:
     for tower, layer in plan.layers:
-        yield from of_heads(plan.attention(tower, layer), tower, layer, asked, comparison)
+        yield from of_heads(plan.attention(tower, layer), tower, layer, selection, comparison)
     for matrix in plan.matrices:
-        measurement = of_matrix(matrix, asked, comparison)
+        measurement = of_matrix(matrix, selection, comparison)
         yield replace(measurement, norm=_norm(matrix.array())) if measurement.status == "skipped" else measurement
 
 

@@ -1,4 +1,4 @@
-"""What is to be observed, settled from names and shapes before any number is read."""
+"""Survey of an observation: layers, measures and cost, from names and shapes alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,15 @@ from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts import Layout, TensorPlan, planned
 from iclab.spectra.layouts.rules import TowerLayer
-from iclab.spectra.observation.cost import ObservationCost, cost, promised
+from iclab.spectra.observation.cost import ObservationCost, cost, memory_bound
 from iclab.spectra.observation.selection import DEFAULT, Selection, refuse_loose_keywords
+
+__all__ = ["Survey", "survey"]
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What is to be observed: checkpoints, measures, layers, and what that costs. Nothing of it is read yet."""
+    """A planned observation: checkpoints, selection, layers and cost. No numbers are read yet."""
 
     series: Series
     layout: Layout | None
@@ -23,12 +25,12 @@ class Survey:
     selection: Selection
     layers: tuple[TowerLayer, ...]
     cost: ObservationCost
-    budget: float  # bytes that the values of one whole matrix may take; beyond it only leading ones are found
+    budget: float  # bytes for the spectrum of one whole matrix; above it only leading values are computed
     family: str
-    samples_per_step: float | None = None  # as the config of the last checkpoint says
+    samples_per_step: float | None = None  # of the config of the last checkpoint
 
     def planned(self, opened: Contents, known: Mapping[str, Content] | None = None) -> TensorPlan:
-        """The plan of one checkpoint."""
+        """Tensor plan of one checkpoint."""
         return planned(opened, self.layout, base=self.base, known=known)
 
 
@@ -40,12 +42,12 @@ def survey(
     base: Mapping[str, Tensor] | None = None,
     **loose: object,
 ) -> Survey:
-    """The plan of an observation and its cost, from names and shapes of the last readable checkpoint.
+    """Survey of a series, from names and shapes of its last readable checkpoint.
 
     `base` has the tensors that adapters in the series change.
 
-    Raises ValueError for a layer or head that is not there, for a family that is not known and for sizes that do not
-    fit; TypeError for the loose keywords of version 0.1.0, with what to write instead.
+    Raises ValueError for a layer or head that does not exist, an unknown family and sizes that do not fit; TypeError
+    for the loose keywords of version 0.1.0, with what to write instead.
     """
     refuse_loose_keywords("survey", loose)
     opened = _last_open(series.checkpoints)
@@ -56,23 +58,23 @@ def survey(
     _check_fold(plan, selection, layers)
     expected = cost(plan, tensors, selection, len(series), layers)
     return Survey(
-        series, layout, base, selection, layers, expected, promised(tensors), plan.layout.family, _samples(opened)
+        series, layout, base, selection, layers, expected, memory_bound(tensors), plan.layout.family, _samples(opened)
     )
 
 
 def _last_open(checkpoints: Sequence[Checkpoint]) -> Contents:
-    """The last checkpoint that can be opened. Raises what the last one raises where none can."""
-    complaint: Exception | None = None
+    """Contents of the last readable checkpoint. Raises the error of the last one where none is readable."""
+    failure: Exception | None = None
     for checkpoint in reversed(checkpoints):
         try:
             return checkpoint.open()
         except (ValueError, OSError) as error:
-            complaint = complaint or error
-    raise complaint or ValueError("series must not be empty.")
+            failure = failure or error
+    raise failure or ValueError("series must not be empty.")
 
 
 def _read(opened: Contents, plan: TensorPlan, base: Mapping[str, Tensor]) -> list[Tensor]:
-    """All tensors that are read for one checkpoint, those that adapters change with what they change to."""
+    """All tensors that are read for one checkpoint, those changed by adapters in both forms."""
     matches = [match.tensor for layer in plan.layers.values() for match in layer]
     made = {one.name: one for one in (*matches, *(matrix.tensor for matrix in plan.matrices))}
     return [*opened.tensors.values(), *({**base, **made} if opened.adapter is not None else {}).values()]
@@ -81,10 +83,10 @@ def _read(opened: Contents, plan: TensorPlan, base: Mapping[str, Tensor]) -> lis
 def _layers(plan: TensorPlan, selection: Selection) -> tuple[TowerLayer, ...]:
     """The selected layers of all towers, in order."""
     every = sorted(set(plan.layers) | {(one.tower, one.layer) for one in plan.matrices})
-    there = sorted({layer for _, layer in every})
+    numbers = sorted({layer for _, layer in every})
     chosen = selection.layers
-    absent = sorted(set(chosen or ()) - set(there))
-    require(not absent, f"layers must be among {_listed(there)}; got {', '.join(map(str, absent))}.")
+    absent = sorted(set(chosen or ()) - set(numbers))
+    require(not absent, f"layers must be among {_listed(numbers)}; got {', '.join(map(str, absent))}.")
     return tuple(layer for layer in every if chosen is None or layer[1] in chosen)
 
 
@@ -100,7 +102,7 @@ def _check_fold(plan: TensorPlan, selection: Selection, layers: Iterable[TowerLa
     bare = [layer for layer in layers if layer in plan.layers and selection.fold and not _normed(plan, layer)]
     require(
         not bare,
-        f"fold needs the norm in front of attention; layer {bare[0][1] if bare else ''} has none that is known. "
+        f"fold needs the input norm of attention; layer {bare[0][1] if bare else ''} has none that is known. "
         "Leave fold out.",
     )
 
@@ -110,9 +112,11 @@ def _normed(plan: TensorPlan, layer: TowerLayer) -> bool:
 
 
 def _samples(opened: Contents) -> float | None:
-    """What the config says of the samples of one step."""
-    said = opened.config.get("samples_per_step")
-    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) and said > 0 else None
+    """Samples of one step, from the config."""
+    samples = opened.config.get("samples_per_step")
+    if isinstance(samples, int | float) and not isinstance(samples, bool) and samples > 0:
+        return float(samples)
+    return None
 
 
 def _listed(numbers: Sequence[int]) -> str:

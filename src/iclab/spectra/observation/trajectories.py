@@ -1,20 +1,22 @@
-"""What the steps and norms of a series lead one to expect."""
+"""Missing steps and outliers of norms in a series."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
-_SPREADS = 8.0  # of the residuals of one tensor, beyond which a norm is off its line
-_FACTOR = 0.2  # and in logarithm at least
-_THINNEST = 2  # a grid of which fewer than one in so many steps is there is no grid
+__all__ = ["missing_steps", "outliers"]
+
+_SPREADS = 8.0  # standard deviations of the residuals beyond which a norm is an outlier
+_FACTOR = 0.2  # least residual of an outlier, in log norm
+_THINNEST = 2  # a grid must have at least one in this many of its steps
 
 
 def missing_steps(steps: Sequence[int]) -> list[int]:
-    """Steps that the others lead one to expect: multiples of a common spacing, after powers of two.
+    """Steps that are missing from a grid: multiples of a common spacing, after powers of two.
 
-    The last step of a run may stand off its grid. Steps without a pattern lead to expect nothing, nor do powers of
-    two among as many other steps.
+    The last step of a run may be off the grid. Steps without a pattern have none missing, nor have powers of two
+    among as many other steps.
     """
     present = sorted({step for step in steps if step > 0})
     unit = math.gcd(*present) or 1
@@ -31,7 +33,7 @@ def missing_steps(steps: Sequence[int]) -> list[int]:
 
 
 def _grid(steps: Sequence[int]) -> list[int] | None:
-    """The missing multiples of the common divisor of the steps, with or without the last; None without a grid."""
+    """Missing multiples of the common divisor of the steps, with or without the last; None without a grid."""
     for used in (steps, steps[:-1]):
         if len(used) < 2:
             continue
@@ -42,9 +44,9 @@ def _grid(steps: Sequence[int]) -> list[int] | None:
 
 
 def outliers(steps: Sequence[int], norms: Sequence[float]) -> list[int]:
-    """Where a norm leaves the line between its neighbours in (log step, log norm), far beyond its usual residual.
+    """Indices of norms far from the line between their neighbors in (log step, log norm), for their usual residual.
 
-    Fewer than five norms, or norms that are zero or not finite, are left alone.
+    None for fewer than five norms, and for norms that are zero or not finite.
     """
     values = np.asarray(norms, dtype=float)
     if len(values) < 5 or not np.all(np.isfinite(values) & (values > 0)) or np.any(np.diff(steps) <= 0):

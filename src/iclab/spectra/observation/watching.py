@@ -1,7 +1,7 @@
-"""The spectra of attention while a model trains, as often as their own cost allows.
+"""Spectra of a model while it trains, within a budget of time.
 
-The same measures as from checkpoints, of the model in memory: ranks and norms of every circuit, and how far each has
-turned since it was last looked at. Distances to the final state need the final state: save checkpoints for them.
+The same measures as from checkpoints, of the model in memory: ranks and norms of every circuit, and its overlap with
+the state measured before. Distances to the final state need the final state: save checkpoints for them.
 """
 
 import time
@@ -21,10 +21,12 @@ from iclab.spectra.observation.states import failure, snapshot, table, training_
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
+__all__ = ["Clock", "Source", "TimeBudget", "Watch", "watch"]
+
 Source = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 Clock = Callable[[], tuple[float, ...]]
 """Seconds of one clock or of several, at the time of the call."""
-_APART = 1.02  # ratio of the steps of two measurements at least: even on a log axis
+_APART = 1.02  # least ratio of the steps of two measurements: even on a log axis
 
 
 def watch(
@@ -37,20 +39,20 @@ def watch(
     share: float = 0.03,
     clock: Clock | None = None,
 ) -> "Watch":
-    """A watcher of a model in training: call it with the number of each step, and `finish` at the end.
+    """Watcher of a model in training: call it with the number of each step, and `finish` at the end.
 
     `model` is a PyTorch module, a mapping of names to arrays or PyTorch tensors that training updates in place, or a
-    function that returns one. What its tensors are is what `config` says (config.json as a mapping; by default that
-    of a Hugging Face model) or `mapping` (a table or TOML file, see `layouts.from_mapping`). Overlaps are of `k`
-    leading directions. The watcher measures the first step it sees and then as often as keeps its cost below
-    `share` of the run's time, and no closer than two percent in the step. `clock` returns the seconds of each clock
-    that the share is held on: by default those of the processors and those that pass.
+    function that returns one. The roles of its tensors are those of `config` (config.json as a mapping; by default
+    that of a Hugging Face model) or `mapping` (a table or TOML file, see `layouts.from_mapping`). Overlaps are of `k`
+    leading directions. The watcher measures the first step and then as often as its cost stays below `share` of the
+    run's time, at steps at least two percent apart. `clock` returns the seconds of each clock on which the share
+    holds: by default processor time and wall time.
 
-    Rows go to the folder `out`, one CSV file for each step measured, each whole or not there; without `out` they
-    stay in `rows`. When a run goes back to an earlier step, files of later ones are set aside as *.superseded.
-    Weights that are not finite get rows that say so; nothing that a watcher meets stops the training.
+    Rows go to the folder `out`, one CSV file for each measured step, written atomically; without `out` they stay in
+    `rows`. When a run returns to an earlier step, files of later ones are set aside as *.superseded. Weights that are
+    not finite get rows with that status; no failure of a measurement stops the training.
 
-    Raises ValueError, before training, where the model's tensors cannot be told.
+    Raises ValueError, before training, for a model without a config or mapping, or that does not fit it.
     """
     require(0 < share < 1, f"share must be above 0 and below 1; got {share!r}.")
     source, folder = _source(model), None if out is None else Path(out)
@@ -98,32 +100,34 @@ class TimeBudget:
 
 
 class Watch:
-    """A watcher of one run; made by `watch`."""
+    """Watcher of one run; made by `watch`."""
 
     def __init__(self, source: Source, layout: Layout, out: Path | None, k: int, budget: TimeBudget) -> None:
         self._source, self._layout, self._out, self._budget = source, layout, out, budget
         self._selection, self._before = training_selection(k), Comparison(learning=False)
-        self._seen: int | None = None
+        self._last_step: int | None = None
         self.rows: list[Row] = []
 
     def __call__(self, step: int) -> bool:
-        """Measure the model after `step` steps if it is time to; whether it was."""
-        if self._seen is not None and (self._seen < step < _APART * self._seen or not self._budget.due()):
+        """Measure the model after `step` steps if a measurement is due; True where it was."""
+        if self._last_step is not None and (
+            self._last_step < step < _APART * self._last_step or not self._budget.due()
+        ):
             return False
         self._measure(whole_number("step", step, least=0))
         return True
 
     def finish(self, step: int) -> None:
-        """Measure the last state, unless it was the last one measured."""
-        if step != self._seen:
+        """Measure the last state, unless it is measured already."""
+        if step != self._last_step:
             self._measure(whole_number("step", step, least=0))
 
     def check(self) -> None:
-        """Raise ValueError where the tensors of the model do not fit what is said of them."""
+        """Raise ValueError where the tensors of the model do not fit its config or mapping."""
         planned(self._contents(0), self._layout)
 
     def callback(self) -> "TrainerCallback":
-        """The watcher as a callback of a Hugging Face Trainer; on the first process of several alone."""
+        """The watcher as a callback of a Hugging Face Trainer, active on the first process alone."""
         from transformers import TrainerCallback
 
         watcher = self
@@ -145,14 +149,14 @@ class Watch:
 
     def _measure(self, step: int) -> None:
         with self._budget:
-            again = self._seen is None or step < self._seen
+            again = self._last_step is None or step < self._last_step
             if again:
                 self._before = Comparison(learning=False)
             try:
                 found = snapshot(planned(self._contents(step), self._layout), step, self._selection, self._before)
             except ValueError as error:  # the tensors have changed their shapes or names
                 found = failure(step, str(error))
-            self._seen = step
+            self._last_step = step
             if self._out is None:
                 self.rows += found
             else:
@@ -184,12 +188,12 @@ def _source(model: Any) -> Source:
 
 
 def _config_of(model: Any) -> Mapping[str, Any]:
-    said: Any = getattr(model, "config", None)
+    config: Any = getattr(model, "config", None)
     require(
-        hasattr(said, "to_dict"),
-        "the family of the model must be known; it has no config that says so. Give config= or mapping=.",
+        hasattr(config, "to_dict"),
+        "the family of the model must be known; it has no config. Give config= or mapping=.",
     )
-    return said.to_dict()
+    return config.to_dict()
 
 
 def _both_clocks() -> tuple[float, ...]:
