@@ -21,8 +21,8 @@ test-all: $(READY)  ## the fast tests and the slow witnesses
 	$(BIN)/pytest -q -n 2
 
 lint: $(READY)  ## style, types, and who may import whom
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 

@@ -14,6 +14,7 @@ NAMES = (
     "plateaus",
     "generalization",
     "pretraining",
+    "softmax_window",
     "spectra",
     "networks",
     "start_up",

@@ -14,35 +14,37 @@ from iclab.simulation.sequences import RegressionContexts, TwoLayer
 from iclab.theory import estimators, population
 from iclab.theory.estimators import one_context as context_estimators
 from iclab.theory.estimators.one_context import (
+    finite_ridge_error,
     least_squares_error,
     one_step_error,
-    ridge_error,
     two_layer_ridge_error,
 )
 
 
 def test_ridge_after_one_example_is_a_known_integral() -> None:
     # D = 4: ρ + (3 + E ρ/(ρ + s/4))/4 over s ~ χ²₄, by numerical integration
-    assert_allclose(ridge_error(4, 1, 0.1), 0.8850665125306776, rtol=2e-4)  # of 4·10⁴ nodes, means taken out
+    assert_allclose(finite_ridge_error(4, 1, 0.1), 0.8850665125306776, rtol=2e-4)  # of 4·10⁴ nodes, means taken out
 
 
-@pytest.mark.parametrize("error", [ridge_error, two_layer_ridge_error])
+@pytest.mark.parametrize("error", [finite_ridge_error, two_layer_ridge_error])
 def test_contexts_treated_in_turn_have_the_errors_of_all_at_once(error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    for beside in (10**7, 10**3):
-        monkeypatch.setattr(context_estimators, "_BESIDE", beside)
+    for chunk in (10**7, 10**3):
+        monkeypatch.setattr(context_estimators, "_CHUNK", chunk)
         found.append(error(5, 7, 0.1, contexts=500))
     assert found[0] == found[1]
 
 
 def test_ridge_without_noise_or_examples_is_what_is_not_seen() -> None:
-    assert ridge_error(4, 1, 0.0) == 0.75
-    assert ridge_error(4, 0, 0.3) == 1.3
-    assert ridge_error(4, 9, 0.0) == 0.0
+    assert finite_ridge_error(4, 1, 0.0) == 0.75
+    assert finite_ridge_error(4, 0, 0.3) == 1.3
+    assert finite_ridge_error(4, 9, 0.0) == 0.0
 
 
 def test_ridge_tends_to_its_limit_in_many_dimensions() -> None:
-    gaps = [ridge_error(d, 2 * d, 0.1, contexts=400) / estimators.ridge_error(2.0, 0.1) - 1 for d in (8, 16, 32)]
+    gaps = [
+        finite_ridge_error(d, 2 * d, 0.1, contexts=400) / estimators.ridge_error(2.0, 0.1) - 1 for d in (8, 16, 32)
+    ]
     assert_allclose(np.array(gaps) * [8, 16, 32], gaps[0] * 8, rtol=0.2)  # first order in 1/D
 
 
@@ -83,7 +85,7 @@ def test_ridge_on_two_layer_functions_misses_as_drawn_ones_do() -> None:
     assert two_layer_ridge_error(3, 0, 0.1) == 1.1
 
 
-@pytest.mark.parametrize("error", [ridge_error, two_layer_ridge_error, least_squares_error, one_step_error])
+@pytest.mark.parametrize("error", [finite_ridge_error, two_layer_ridge_error, least_squares_error, one_step_error])
 def test_impossible_sizes_are_refused_by_name(error: object) -> None:
     assert callable(error)
     with pytest.raises(ValueError, match="dimension must be a whole number >= 1; got 0"):

@@ -14,9 +14,8 @@ PROBLEM = Regression(eigenvalues=(1.0, 0.5), context_length=6, noise=0.3)
 def test_fitted_weights_have_the_least_exact_loss_up_to_the_sample() -> None:
     # the excess of a fit of four numbers is about (4/P) times the residual variances: .02 % here
     p, q = least_weights(PROBLEM, (20_000,), key=key_of(0))
-    law = {"eigenvalues": (1.0, 0.5), "context_length": 6, "noise": 0.3}
-    least = modes.exact_least_loss(**law)
-    excess = modes.exact_loss(p[0], q[0], **law) / least - 1
+    tasks = modes.DiagonalTasks((1.0, 0.5), 6, noise=0.3)
+    excess = modes.exact_loss(tasks, p[0], q[0]) / modes.exact_least_loss(tasks) - 1
     assert 0 < excess < 2e-3
 
 

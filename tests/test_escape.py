@@ -195,7 +195,7 @@ def test_a_direction_without_inputs_is_never_dropped_into() -> None:
         (
             moments(Regression(eigenvalues=(0.4, 0.1), task_eigenvalues=(0.5, 3.0))),
             random_separate(2, 2, scale=0.1, rng=np.random.default_rng(0)),
-            "growth and worth in the same order",
+            "signals and contributions in the same order",
         ),
     ],
 )

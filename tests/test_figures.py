@@ -68,7 +68,7 @@ def test_few_items_have_the_colors_of_the_palette() -> None:
 def test_panels_that_theory_alone_leaves_empty_say_so(asked: int, empty: list[str]) -> None:
     study = STUDIES["conservation"]
     case = replace(study.quick, steps=15, runs=2, transformer_steps=15)
-    panels = figures.drawn(study, study.run(case, seeds=asked)).axes
+    panels = figures.drawn(study, case, study.run(case, seeds=asked)).axes
     assert ["".join(text.get_text() for text in axes.texts) for axes in panels] == empty
 
 
@@ -81,7 +81,7 @@ def test_every_curve_that_was_asked_for_is_drawn_and_named() -> None:
     asked = tuple(float(alpha) for alpha in range(1, 10))  # more than there are colors
     few = Span(0.1, 10.0, 3)
     case = replace(study.quick, alpha=asked, tau=few, finite_tau=few, dimension=(4,), leverage_tau=(0.5,))
-    figure = figures.drawn(study, study.run(case, seeds=0))
+    figure = figures.drawn(study, case, study.run(case, seeds=0))
     legend = figure.axes[0].get_legend()
     assert legend is not None
     assert len(legend.get_texts()) == len(asked)

@@ -391,7 +391,7 @@ def test_the_ridge_removes_the_peak() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"alpha": 0.0}, "alpha must be > 0; got 0.0. For a context without end write alpha=inf"),
+        ({"alpha": 0.0}, "alpha must be > 0; got 0.0. For infinite context length write alpha=inf"),
         ({"kappa": -1}, "kappa must be > 0; got -1.0. For a fresh task in every context write kappa=inf"),
         ({"kappa": np.array([1.0, np.nan])}, "kappa must be > 0; got nan"),
         ({"tau": -INF}, "tau must be > 0; got -inf"),

@@ -54,16 +54,16 @@ def drawn_features(
 
 def test_loss_of_a_known_interaction() -> None:
     tensor = 0.5 * np.cos(0.3 + 1.7 * np.arange(100)).reshape(5, 5, 4)
-    assert_allclose(mixture.loss(mixture.moments(WHITE, 0.4, TASK), tensor), 0.9598102394, atol=1e-7)
+    assert_allclose(mixture.loss(mixture.mixture_moments(WHITE, 0.4, TASK), tensor), 0.9598102394, atol=1e-7)
 
 
 def test_growth_rates_of_a_known_mixture() -> None:
-    rates = mixture.growth_rates(mixture.moments(WHITE, 0.4, TASK))
+    rates = mixture.growth_rates(mixture.mixture_moments(WHITE, 0.4, TASK))
     assert_allclose(rates, [0.3992319711, *[0.08139170585] * 3, 0.0228644315], atol=1e-7)
 
 
 def test_descent_on_a_known_mixture_and_its_test_losses() -> None:
-    law = mixture.moments(WHITE, 0.4, TASK)
+    law = mixture.mixture_moments(WHITE, 0.4, TASK)
     epochs = [0, 600, 900, 1200, 1500, 2000, 3000, 4000, 4001]
     run = mixture.descend(law, published_start(), epochs, rate=RATE)
     known = [1.0, 0.9998196937, 0.8072158236, 0.4778551568, 0.4160103561, 0.2187850356, 0.1391326975, 0.1330607613]
@@ -102,7 +102,7 @@ def test_moments_are_those_of_quadrature_over_every_normal_variable(fraction: fl
 
     fresh, fixed = law("fresh"), law("random labels" if random_labels else "fixed")
     cross, second, null = (fraction * a + (1 - fraction) * b for a, b in zip(fresh, fixed, strict=True))
-    exact = mixture.moments(UNEVEN, fraction, task, random_labels=random_labels)
+    exact = mixture.mixture_moments(UNEVEN, fraction, task, random_labels=random_labels)
     assert_allclose(exact.cross.ravel(), cross, rtol=1e-12, atol=1e-13)
     assert_allclose(exact.second.reshape(18, 18), second, rtol=1e-11, atol=1e-12)
     assert_allclose(exact.null_loss, null, rtol=1e-12)
@@ -117,7 +117,7 @@ def test_the_loss_is_that_of_drawn_sequences(fraction: float, random_labels: boo
         problem, fraction, task, sequences=200_000, random_labels=random_labels, rng=rng
     )
     squares = (target - features @ tensor.ravel()) ** 2
-    law = mixture.moments(problem, fraction, task, random_labels=random_labels)
+    law = mixture.mixture_moments(problem, fraction, task, random_labels=random_labels)
     assert abs(np.mean(squares) - mixture.loss(law, tensor)) < 4 * np.std(squares) / np.sqrt(len(squares))
 
 
@@ -131,13 +131,13 @@ def test_a_restricted_layer_with_fresh_tasks_has_the_loss_of_its_gamma() -> None
 def test_separate_keys_and_queries_have_the_loss_of_their_products() -> None:
     value, key, query = (np.random.default_rng(1).standard_normal(shape) for shape in [(4, 3), (4, 2, 3), (4, 2, 2)])
     merged = MergedAttention(value, key.transpose(0, 2, 1) @ query)
-    law = mixture.moments(UNEVEN, 0.3, [1.0, 2.0])
+    law = mixture.mixture_moments(UNEVEN, 0.3, [1.0, 2.0])
     assert_allclose(mixture.loss(law, SeparateAttention(value, key, query)), mixture.loss(law, merged), rtol=1e-12)
 
 
 def test_mixed_lengths_average_the_moments_of_each() -> None:
-    several = mixture.moments(Regression((0.6, 0.3), (2, 7), noise=0.1), 0.4, np.array([1.0, 2.0]))
-    each = [mixture.moments(Regression((0.6, 0.3), n, noise=0.1), 0.4, np.array([1.0, 2.0])) for n in (2, 7)]
+    several = mixture.mixture_moments(Regression((0.6, 0.3), (2, 7), noise=0.1), 0.4, np.array([1.0, 2.0]))
+    each = [mixture.mixture_moments(Regression((0.6, 0.3), n, noise=0.1), 0.4, np.array([1.0, 2.0])) for n in (2, 7)]
     assert_allclose(several.cross, (each[0].cross + each[1].cross) / 2, rtol=1e-13)
     assert_allclose(several.second, (each[0].second + each[1].second) / 2, rtol=1e-12, atol=1e-16)
 
@@ -153,7 +153,7 @@ def test_growth_on_long_white_contexts_has_a_closed_form(fraction: float, dimens
     expected = np.sort([*np.sqrt(np.abs(block)), *[np.sqrt(q**2 * d + p**2)] * (d - 1)])[::-1]
     task = np.linspace(-1, 2, d)
     variance = 0.3
-    law = mixture.moments(
+    law = mixture.mixture_moments(
         Regression((variance,) * d, context_length=10**10), p, task * np.sqrt(d) / np.linalg.norm(task)
     )
     # corrections are of order D/N; a rate of 0 only vanishes as the square root of rounding
@@ -161,12 +161,12 @@ def test_growth_on_long_white_contexts_has_a_closed_form(fraction: float, dimens
 
 
 def test_growth_on_long_white_contexts_at_two_fifths() -> None:
-    rates = mixture.growth_rates(mixture.moments(Regression((1.0,) * 4, 10**8), 0.4, TASK))
+    rates = mixture.growth_rates(mixture.mixture_moments(Regression((1.0,) * 4, 10**8), 0.4, TASK))
     assert_allclose(rates, [6.35789, 1.26491, 1.26491, 1.26491, 0.46607], atol=1e-5)
 
 
 def test_a_tiny_start_grows_at_the_first_growth_rate() -> None:
-    law = mixture.moments(WHITE, 0.4, TASK)
+    law = mixture.mixture_moments(WHITE, 0.4, TASK)
     time = np.linspace(0, 60, 61)
     run = mixture.flow(law, MergedAttention(*(1e-20 * w for w in _random_weights(3))), time)
     size = np.linalg.norm(run.weights.value, axis=(1, 2))
@@ -176,13 +176,13 @@ def test_a_tiny_start_grows_at_the_first_growth_rate() -> None:
 
 def test_scaling_labels_scales_the_losses() -> None:
     tensor = np.random.default_rng(5).standard_normal((3, 3, 2))
-    unit = mixture.moments(UNEVEN, 0.3, [1.0, 2.0])
+    unit = mixture.mixture_moments(UNEVEN, 0.3, [1.0, 2.0])
     for log_scale in (-12, -3, 4, 12):
         c = 10.0**log_scale
         inputs = Regression((c**2 * 0.7, c**2 * 0.3), 2, noise=c**2 * 0.2, task_eigenvalues=(0.5, 2.0))
         # x -> c x and y -> c y: φ -> c³ φ
         assert_allclose(
-            mixture.loss(mixture.moments(inputs, 0.3, [1.0, 2.0]), tensor / c**2),
+            mixture.loss(mixture.mixture_moments(inputs, 0.3, [1.0, 2.0]), tensor / c**2),
             c**2 * mixture.loss(unit, tensor),
             rtol=1e-12,
         )
@@ -195,7 +195,7 @@ def _random_weights(seed: int, heads: int = 3, dimension: int = 4) -> tuple[np.n
 
 def test_flow_conserves_the_balance_of_value_and_key_query() -> None:
     start = MergedAttention(*(0.3 * w for w in _random_weights(1)))
-    run = mixture.flow(mixture.moments(WHITE, 0.4, TASK), start, np.linspace(0, 100, 5))
+    run = mixture.flow(mixture.mixture_moments(WHITE, 0.4, TASK), start, np.linspace(0, 100, 5))
     value, key_query = run.weights.value, run.weights.key_query
     balance = value @ value.transpose(0, 2, 1) - np.einsum("thbc,tkbc->thk", key_query, key_query)
     assert run.loss[-1] < 0.5 * run.loss[0]
@@ -203,7 +203,7 @@ def test_flow_conserves_the_balance_of_value_and_key_query() -> None:
 
 
 def test_descent_follows_the_flow_to_first_order_in_the_rate() -> None:
-    law = mixture.moments(WHITE, 0.4, TASK)
+    law = mixture.mixture_moments(WHITE, 0.4, TASK)
     start = MergedAttention(*(0.1 * w for w in _random_weights(2)))
     time = np.array([8.0, 16.0, 40.0])
     exact = mixture.flow(law, start, time).loss
@@ -226,7 +226,7 @@ def test_twenty_thousand_drawn_sequences_follow_the_flow_on_their_own_clock(seed
         (features.T @ features / count).reshape(5, 5, 4, 5, 5, 4),
         float(np.mean(target**2)),
     )
-    law = mixture.moments(WHITE, 0.4, TASK)
+    law = mixture.mixture_moments(WHITE, 0.4, TASK)
     clock = mixture.growth_rates(drawn)[0] / mixture.growth_rates(law)[0]
     steps = np.arange(20, 4001, 20)
     theory = mixture.flow(law, published_start(), RATE * steps)
@@ -236,7 +236,7 @@ def test_twenty_thousand_drawn_sequences_follow_the_flow_on_their_own_clock(seed
 
 
 def test_weights_learn_the_fixed_task_first_and_the_context_takes_over() -> None:
-    run = mixture.flow(mixture.moments(WHITE, 0.4, TASK), published_start(), np.linspace(0, 200, 201))
+    run = mixture.flow(mixture.mixture_moments(WHITE, 0.4, TASK), published_start(), np.linspace(0, 200, 201))
     in_context = mixture.loss(mixture.in_context_test(WHITE), run.weights)
     in_weight = mixture.loss(mixture.in_weight_test(WHITE, TASK), run.weights)
     first = np.argmin(in_weight)
@@ -252,7 +252,7 @@ def test_without_context_tasks_and_labels_the_context_test_gets_worse() -> None:
     assert 2 < mixture.loss(mixture.in_context_test(WHITE), run.weights)[-1] < 3
 
 
-LAW = mixture.moments(Regression((0.6, 0.3), 5), 0.4, [1.0, 1.0])
+LAW = mixture.mixture_moments(Regression((0.6, 0.3), 5), 0.4, [1.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ LAW = mixture.moments(Regression((0.6, 0.3), 5), 0.4, [1.0, 1.0])
 )
 def test_impossible_mixtures_are_refused_by_name(fraction: float, task: list, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        mixture.moments(Regression((0.6, 0.3), 5), fraction, task)
+        mixture.mixture_moments(Regression((0.6, 0.3), 5), fraction, task)
 
 
 def test_too_many_dimensions_are_refused_with_their_cost() -> None:
@@ -309,7 +309,7 @@ def test_steps_that_do_not_increase_are_refused(steps: list) -> None:
 
 def test_a_rate_that_is_too_large_is_said() -> None:
     start = MergedAttention(np.ones((2, 3)), np.ones((2, 3, 2)))
-    with pytest.raises(ArithmeticError, match=r"diverged within 100 steps of rate 50.0"):
+    with pytest.raises(ArithmeticError, match=r"diverged within 100 steps at learning rate 50.0"):
         mixture.descend(LAW, start, [100], rate=50.0)
     with pytest.raises(ValueError, match="rate must be finite and > 0; got 0"):
         mixture.descend(LAW, start, [100], rate=0)

@@ -29,7 +29,7 @@ def small_start(seed: int = 0) -> MergedAttention:
 def test_moments_of_drawn_sequences_are_those_of_the_law(fraction: float, random_labels: bool) -> None:
     count = 20_000
     drawn = draw(UNEVEN, fraction, TASK, sequences=count, random_labels=random_labels, key=key_of(1))
-    law = mixture.moments(UNEVEN, fraction, TASK, random_labels=random_labels)
+    law = mixture.mixture_moments(UNEVEN, fraction, TASK, random_labels=random_labels)
     cubic = features(drawn, MergedAttention(np.zeros((1, 3)), np.zeros((1, 3, 2))))
     cross, second = law.distinct()
     pairs = np.triu_indices(12)
@@ -66,7 +66,7 @@ def test_a_seed_draws_the_same_again_and_other_seeds_draw_otherwise() -> None:
 
 
 def test_descent_on_the_moments_of_the_law_is_the_same_in_both_rooms() -> None:
-    law = mixture.moments(WHITE, 0.4, STORED)
+    law = mixture.mixture_moments(WHITE, 0.4, STORED)
     cross, second = law.distinct()
     known = Statistics(cross[:, None], second, np.ones((1, 1)), law.null_loss)
     steps, start = range(0, 1601, 100), small_start()
@@ -79,7 +79,7 @@ def test_descent_on_the_moments_of_the_law_is_the_same_in_both_rooms() -> None:
 @pytest.mark.slow
 def test_floor_of_drawn_sequences_approaches_that_of_the_law() -> None:
     steps, start = [6000], small_start(1)
-    floor = mixture.flow(mixture.moments(WHITE, 0.4, STORED), start, [0.031 * 6000]).loss
+    floor = mixture.flow(mixture.mixture_moments(WHITE, 0.4, STORED), start, [0.031 * 6000]).loss
 
     def gap(sequences: int) -> float:
         several = [draw(WHITE, 0.4, STORED, sequences=sequences, key=key_of(seed)) for seed in range(4)]

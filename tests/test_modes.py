@@ -9,20 +9,23 @@ from numpy.testing import assert_allclose
 from scipy.integrate import solve_ivp
 
 from iclab.theory import modes
+from iclab.theory.modes import DiagonalTasks
 
 FOUR = np.array([2.0, 1.0, 0.5, 0.25])
+EIGHT = DiagonalTasks(FOUR, 8)
 TIMES = np.array([0.3, 1.0, 3.0])
 
 
 def test_limits_and_time_constants_of_four_modes() -> None:
     # ((N+1) s + tr Λ)/N with N = 8, tr Λ = 3.75; 1/(η P s²) in steps with η = .01, P = 64
-    assert_allclose(1 / modes.limits(FOUR, 8), [2.71875, 1.59375, 1.03125, 0.75], rtol=1e-14)
+    assert_allclose(1 / modes.limits(EIGHT), [2.71875, 1.59375, 1.03125, 0.75], rtol=1e-14)
     steps = modes.time_constants(FOUR) / modes.paper_time(0.01, 64, 1)
     assert_allclose(steps, [0.390625, 1.5625, 6.25, 25.0], rtol=1e-14)
 
 
 def test_balanced_curves_and_their_loss() -> None:
-    curves = modes.leading_order(FOUR, 200, start=(0.001**0.5,) * 2, time=np.array([0.0, 4.0, 12.0, 24.0]))
+    tasks = DiagonalTasks(FOUR, 200)
+    curves = modes.leading_order(tasks, start=(0.001**0.5,) * 2, time=np.array([0.0, 4.0, 12.0, 24.0]))
     expected = [
         [0.49291435612755163, 0.7359060029062685, 0.007364530037748421, 0.0016484325399220986],
         [0.4929143561306223, 0.9768009408177794, 0.3334767141927762, 0.004477479988190929],
@@ -31,7 +34,7 @@ def test_balanced_curves_and_their_loss() -> None:
     assert_allclose(curves.strength[1:], expected, atol=1e-10)
     half = [1.86969214296875, 0.4285345016433345, 0.32436776022325453, 0.15974961924870756]
     assert_allclose(curves.loss, 2 * np.array(half), atol=1e-10)
-    logistic = modes.balanced_law(0.001, modes.limits(FOUR, 200), modes.time_constants(FOUR), curves.time[:, None])
+    logistic = modes.balanced_law(0.001, modes.limits(tasks), modes.time_constants(FOUR), curves.time[:, None])
     assert_allclose(logistic, curves.strength, rtol=1e-12)
 
 
@@ -101,7 +104,7 @@ def test_mode_law_at_fifty_digits(start: tuple[float, float]) -> None:
 
 def test_starts_at_rest_stay_and_modes_without_inputs_never_move() -> None:
     assert_allclose(modes.mode_law((0.0, 0.0), 0.6, 0.9, np.array([0.0, 1.0, 1e6, np.inf])), 0, atol=0)
-    curves = modes.leading_order([1.0, 0.0], 8, start=(0.1, 0.3), time=np.array([0.0, 1e9]))
+    curves = modes.leading_order(DiagonalTasks([1.0, 0.0], 8), start=(0.1, 0.3), time=np.array([0.0, 1e9]))
     assert_allclose(curves.value[:, 1], 0.1, rtol=1e-15)
     assert_allclose(curves.strength[1, 0], 8 / 10, rtol=1e-12)
 
@@ -168,11 +171,12 @@ def test_saddle_and_hyperbola_have_their_growth_rates() -> None:
 def test_decay_moves_and_kills_modes() -> None:
     # (1 − λ/s²) a∞ with λ = .1, N = 8; the mode with s² = .0625 < .1 dies
     expected = [0.3586206896551724, 0.5647058823529412, 0.5818181818181818, 0.0]
-    ends = modes.decayed_limits(FOUR, 8, decay=0.1)
+    ends = modes.decayed_limits(EIGHT, decay=0.1)
     assert_allclose(ends, expected, atol=1e-12)
-    taus, limits = modes.time_constants(FOUR), modes.limits(FOUR, 8)
+    taus, limits = modes.time_constants(FOUR), modes.limits(EIGHT)
     assert_allclose(modes.balanced_law(0.01, limits, taus, 3000.0, decay=0.1), ends, atol=1e-12)
-    assert_allclose(modes.decayed_limits([1.0, 0.0], 8, decay=0.0), modes.limits([1.0, 0.0], 8))
+    tasks = DiagonalTasks([1.0, 0.0], 8)
+    assert_allclose(modes.decayed_limits(tasks, decay=0.0), modes.limits(tasks))
 
 
 def test_decayed_law_solves_its_equation_and_balance_decays() -> None:
@@ -194,16 +198,22 @@ def test_decayed_law_solves_its_equation_and_balance_decays() -> None:
         (lambda: modes.mode_law((1, 1), 1.0, 1.0, -1.0), "time must be >= 0"),
         (lambda: modes.time_to_fraction(1.0, (1, 1), 1.0, 1.0), "fraction must lie between"),
         (lambda: modes.balanced_law(-0.1, 1.0, 1.0, 1.0), "start must be >= 0"),
-        (lambda: modes.decayed_limits(FOUR, 8, decay=-1.0), "decay must be finite and >= 0"),
-        (lambda: modes.limits([0.0, 0.0], 8), "eigenvalues must hold a positive one"),
-        (lambda: modes.limits([1.0, -1.0], 8), "eigenvalues must be finite and >= 0"),
-        (lambda: modes.limits(FOUR, 0), "context_length must be whole numbers"),
-        (lambda: modes.limits(FOUR, (4, 8)), "context_length must be one number"),
+        (lambda: modes.decayed_limits(EIGHT, decay=-1.0), "decay must be finite and >= 0"),
+        (lambda: DiagonalTasks([0.0, 0.0], 8), "eigenvalues must hold a positive one"),
+        (lambda: DiagonalTasks([1.0, -1.0], 8), "eigenvalues must be finite and >= 0"),
+        (lambda: DiagonalTasks(FOUR, 0), "context_length must be whole numbers"),
+        (lambda: DiagonalTasks(FOUR, (4, 8)), "context_length must be one number"),
+        (lambda: modes.limits(DiagonalTasks(FOUR, 8, noise=0.1)), "tasks must be standard normal and free of noise"),
         (
-            lambda: modes.leading_order(FOUR, 8, start=((1, 2), 1), time=[1.0]),
+            lambda: modes.leading_order_loss(DiagonalTasks([1.0], 8, task_second_moments=[2.0]), [0.1]),
+            "tasks must be standard normal and free of noise",
+        ),
+        (lambda: modes.limits(FOUR), r"tasks must be a DiagonalTasks; got ndarray\. Write DiagonalTasks\("),
+        (
+            lambda: modes.leading_order(EIGHT, start=((1, 2), 1), time=[1.0]),
             "start must hold scalars or one number",
         ),
-        (lambda: modes.leading_order(FOUR, 8, start=(1, 1), time=[2.0, 1.0]), "time must increase strictly"),
+        (lambda: modes.leading_order(EIGHT, start=(1, 1), time=[2.0, 1.0]), "time must increase strictly"),
     ],
 )
 def test_impossible_modes_are_refused_by_name(call, message: str) -> None:

@@ -75,16 +75,14 @@ def test_one_step_of_the_transformer_follows_the_mean_gradient() -> None:
     # the mean step over many batches against the exact gradient, off-diagonal entries and a pool of tasks included
     p, q = np.array([[0.5, 0.1], [-0.2, 0.3]]), np.array([[0.4, -0.1], [0.3, 0.6]])
     pool = np.array([[1.5, 0.5], [-1.5, 0.5], [1.5, -0.5], [-1.5, -0.5]])
-    law = {"noise": 0.3, "task_second_moments": np.mean(pool**2, axis=0)}
+    tasks = modes.DiagonalTasks([2.0, 0.7], 6, noise=0.3, task_second_moments=np.mean(pool**2, axis=0))
     problem = Regression((2.0, 0.7), 6, 0.3)
     runs = transformer_sgd(problem, start=(p, q), rate=1.0, batch=100, steps=1, tasks=pool, key=keys(600))
-    for path, slope in zip(
-        (runs.value, runs.key_query), modes.matrix_gradient(p, q, [2.0, 0.7], 6, **law), strict=True
-    ):
+    for path, slope in zip((runs.value, runs.key_query), modes.matrix_gradient(tasks, p, q), strict=True):
         step = path[:, 0] - path[:, 1]
         assert np.all(np.abs(step.mean(axis=0) - slope / 2) < 4 * step.std(axis=0) / np.sqrt(len(step)))
     loss = runs.loss[:, 0]
-    assert abs(loss.mean() - modes.matrix_loss(p, q, [2.0, 0.7], 6, **law)) < 4 * loss.std() / np.sqrt(len(loss))
+    assert abs(loss.mean() - modes.matrix_loss(tasks, p, q)) < 4 * loss.std() / np.sqrt(len(loss))
 
 
 @pytest.mark.slow
@@ -96,8 +94,9 @@ def test_the_transformer_follows_the_exact_flow_where_leading_order_is_off_by_a_
     )
     ends = curves.strength[:, -1]
     mean, error = ends.mean(axis=0), ends.std(axis=0, ddof=1) / np.sqrt(runs)
-    exact = modes.exact_flow(FOUR.eigenvalues, 8, start=(0.1, 0.1), time=[30.0]).strength[0]
-    paper = modes.leading_order(FOUR.eigenvalues, 8, start=(0.1, 0.1), time=[30.0]).strength[0]
+    tasks = modes.DiagonalTasks(FOUR.eigenvalues, 8)
+    exact = modes.exact_flow(tasks, start=(0.1, 0.1), time=[30.0]).strength[0]
+    paper = modes.leading_order(tasks, start=(0.1, 0.1), time=[30.0]).strength[0]
     assert np.all(np.abs(mean - exact) < 3 * error)
     assert paper[3] > 4 * mean[3]
     assert np.max(curves.stray) < 0.05  # no expected gradient drives these blocks; weights are of order one

@@ -4,14 +4,12 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from iclab import Ratios
 from iclab.commands.main import main
-from iclab.planning import required
 from iclab.theory.generalization import errors
 
 
@@ -31,7 +29,7 @@ def test_the_help_lists_questions(capsys: pytest.CaptureFixture) -> None:
     shown = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
     for question in (
         "How many tasks must pretraining see for an error of at most this?",
-        "How is a budget of labelled examples best split into sequences and contexts?",
+        "How is a budget of labeled examples best split into sequences and contexts?",
         "What errors will a run of finite dimension show?",
     ):
         assert question in shown
@@ -112,7 +110,7 @@ def test_the_regime_is_said_beside_the_critical_pool(
     assert "1.376" in said  # κ_c at τ = 20, ρ = 0.5
 
 
-def test_a_forecast_gives_three_accounts_of_a_run(capsys: pytest.CaptureFixture) -> None:
+def test_a_forecast_gives_three_approximations_of_a_run(capsys: pytest.CaptureFixture) -> None:
     words = "forecast --dimension 16 --context-length 160 --sequences 512 --tasks 8 --noise 0.01 --ridge 1e-5"
     found = answer(capsys, words)
     assert found["ratios"] == {"alpha": 10, "kappa": 0.5, "tau": 2, "noise": 0.01}
@@ -125,7 +123,7 @@ def test_a_forecast_shows_the_band_of_drawn_runs_where_it_is_asked_for(capsys: p
     found = answer(capsys, words)
     for kind in ("icl", "idg"):
         mean, deviation = (found["runs"][part][kind] for part in ("mean", "deviation"))
-        # the account that is closest to the mean errs by a few percent at D = 12; 40 runs know it to σ/√40
+        # the approximation that is closest to the mean errs by a few percent at D = 12; 40 runs know it to σ/√40
         assert abs(mean - found["leverage"][kind]) < 4 * deviation / 40**0.5 + 0.05 * mean
         assert 0 < deviation < mean
 
@@ -154,7 +152,7 @@ def test_every_answer_has_a_figure(words: str, tmp_path: Path, capsys: pytest.Ca
     [
         ("walk", "question must be one of tasks, sequences, context, split, ridge, regime, forecast; got 'walk'"),
         ("tasks --error 0.3", "alpha must be given, or context_length with dimension"),
-        ("tasks --error 0.3 --alpha 1 --context-length 4 --tau 1", "alpha and context_length say the same"),
+        ("tasks --error 0.3 --alpha 1 --context-length 4 --tau 1", "alpha and context_length are the same size"),
         ("tasks --error 0.3 --context-length 4 --tau 1", "dimension must be given with context_length"),
         ("tasks --error 0.3 --context-length 0 --tau 1 --dimension 2", "context_length must be a whole number >= 1"),
         ("tasks --error 0.3 --alpha 1 --tau 1 --dimension 0", "dimension must be a whole number >= 1; got 0"),
@@ -217,12 +215,6 @@ def test_where_the_critical_pool_is_a_limit_longer_contexts_are_better(
     assert "longer contexts end up better" in " ".join(capsys.readouterr().out.split())
     short, long = (errors(Ratios(alpha, float(kappa), float(tau), float(noise))).icl for alpha in (1e3, 1e5))
     assert long < short
-
-
-def test_an_answer_takes_less_than_a_second() -> None:
-    begun = time.process_time()
-    required("alpha", error=0.3, kappa=0.5, tau=2, noise=0.1, ridge="best")  # out of reach: all advice is worked out
-    assert time.process_time() - begun < 1
 
 
 def test_asking_loads_neither_jax_nor_xarray() -> None:

@@ -163,8 +163,8 @@ def test_a_forecast_names_its_ratios_and_has_all_three_predictions() -> None:
     ("call", "message"),
     [
         (lambda: required("rho", error=1, alpha=1, kappa=1, tau=1, noise=0), "quantity must be one of alpha"),
-        (lambda: required("tau", error=1, alpha=1, kappa=1, tau=1, noise=0), "tau is asked for and must not be"),
-        (lambda: required("tau", error=1, alpha=1, noise=0), "kappa must be given when tau is asked for"),
+        (lambda: required("tau", error=1, alpha=1, kappa=1, tau=1, noise=0), "tau is the unknown and must not be"),
+        (lambda: required("tau", error=1, alpha=1, noise=0), "kappa must be given when tau is the unknown"),
         (lambda: required("tau", error=0, alpha=1, kappa=1, noise=0), "error must be finite and > 0; got 0.0"),
         (lambda: required("tau", error=1, alpha=-1, kappa=1, noise=0), "alpha must be > 0; got -1.0"),
         (lambda: required("tau", error=1, alpha=1, kappa=1, noise=-1), "noise must be finite and >= 0"),

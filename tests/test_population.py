@@ -88,19 +88,19 @@ def test_the_loss_is_that_of_drawn_contexts() -> None:
 
 
 @given(st.floats(-12, 12), st.floats(-12, 12))
-def test_units_of_inputs_and_labels_scale_the_worths(log_input: float, log_label: float) -> None:
-    # x -> c x and y -> e y: worths are squared labels, so they scale with e² and not with c
+def test_units_of_inputs_and_labels_scale_the_contributions(log_input: float, log_label: float) -> None:
+    # x -> c x and y -> e y: contributions are squared labels, so they scale with e² and not with c
     inputs, tasks = random_covariances(5)
     c, e = 10.0**log_input, 10.0**log_label
-    reference = modes(moments_from(inputs, 4, task_covariance=tasks, noise=0.2)).worth
-    scaled = modes(moments_from(c**2 * inputs, 4, task_covariance=(e / c) ** 2 * tasks, noise=0.2 * e**2)).worth
-    assert_allclose(scaled, e**2 * reference, rtol=1e-9)
+    reference = modes(moments_from(inputs, 4, task_covariance=tasks, noise=0.2))
+    scaled = modes(moments_from(c**2 * inputs, 4, task_covariance=(e / c) ** 2 * tasks, noise=0.2 * e**2))
+    assert_allclose(scaled.contribution, e**2 * reference.contribution, rtol=1e-9)
 
 
 def test_a_direction_without_inputs_is_worth_nothing_and_comes_last() -> None:
     singular = Regression(eigenvalues=(0.5, 0.5, 0.0), context_length=8)
     found = modes(moments(singular))
-    assert found.worth[2] == 0
+    assert found.contribution[2] == 0
     assert_allclose(best_gamma(moments(singular))[2], 0, atol=0)
     smaller = moments(Regression(eigenvalues=(0.5, 0.5), context_length=8))
     assert_allclose(best_loss(moments(singular)), best_loss(smaller), rtol=1e-14)
@@ -108,7 +108,7 @@ def test_a_direction_without_inputs_is_worth_nothing_and_comes_last() -> None:
 
 def test_without_signal_or_noise_nothing_is_worth_learning() -> None:
     silent = moments(Regression(eigenvalues=(0.5, 0.1), task_eigenvalues=(0.0, 0.0)))
-    assert_allclose(modes(silent).worth, 0, atol=0)
+    assert_allclose(modes(silent).contribution, 0, atol=0)
     assert best_loss(silent) == 0
 
 
@@ -117,8 +117,8 @@ def test_rotating_inputs_and_tasks_together_changes_no_worth() -> None:
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
     turned = moments_from(turn @ inputs @ turn.T, 9, task_covariance=turn @ tasks @ turn.T, noise=0.4)
     assert_allclose(
-        modes(turned).worth,
-        modes(moments_from(inputs, 9, task_covariance=tasks, noise=0.4)).worth,
+        modes(turned).contribution,
+        modes(moments_from(inputs, 9, task_covariance=tasks, noise=0.4)).contribution,
         rtol=1e-10,
     )
 

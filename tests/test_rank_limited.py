@@ -39,7 +39,7 @@ def test_known_losses_in_noisy_contexts(rank: int, clean_target: float) -> None:
 )
 def test_known_losses_with_irrelevant_features(rank: int, known: float) -> None:
     task = np.array([1.0, 1, 0, 0, 0, 0, 0, 0])
-    misled = rank_limited.relabelled_contexts(INPUTS, 20, context_task=np.ones(8), target_task=task)
+    misled = rank_limited.relabeled_contexts(INPUTS, 20, context_task=np.ones(8), target_task=task)
     assert_allclose(rank_limited.test_loss(PRETRAINED, misled, rank=rank, noise=0.0), known, rtol=1e-8)
 
 
@@ -113,7 +113,7 @@ def test_test_losses_are_those_of_drawn_contexts() -> None:
     """Non-commuting pretraining, another task in the context than the one asked for, noise, another length."""
     law = moments_from(LAM, 10, task_covariance=OM, noise=0.3)
     told, asked, length, noise, draws = np.array([1.0, -0.5, 0.7]), np.array([1.0, -0.5, 0.0]), 4, 1.5, 300_000
-    tested = rank_limited.relabelled_contexts(LAM, length, context_task=told, target_task=asked)
+    tested = rank_limited.relabeled_contexts(LAM, length, context_task=told, target_task=asked)
     rng = np.random.default_rng(5)
     x = rng.standard_normal((draws, length + 1, 3)) @ np.linalg.cholesky(LAM).T
     y = x[:, :-1] @ told + np.sqrt(noise) * rng.standard_normal((draws, length))
@@ -135,7 +135,7 @@ def test_directions_without_inputs_add_nothing_and_have_no_critical_noise() -> N
     )
     assert rank_limited.best_rank(law, tested) == 2
     assert rank_limited.critical_noise(law, tested)[2] == 0
-    with pytest.raises(ValueError, match="larger must hold modes that 2 does not"):
+    with pytest.raises(ValueError, match="larger must add modes that noise enters to those of rank 2"):
         rank_limited.crossover(law, tested, 2, 3)
 
 
@@ -231,7 +231,7 @@ def test_without_signal_the_best_step_is_none() -> None:
             "tested must have the dimension of pretraining, 8; got 2",
         ),
         (
-            lambda: rank_limited.relabelled_contexts(INPUTS, 9, context_task=np.ones(3), target_task=np.ones(8)),
+            lambda: rank_limited.relabeled_contexts(INPUTS, 9, context_task=np.ones(3), target_task=np.ones(8)),
             "context_task must be 8 finite numbers",
         ),
         (

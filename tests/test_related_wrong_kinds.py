@@ -33,7 +33,7 @@ CALLS = [  # a call that answers, one of its arguments, what it must not be
         ["x", 1j, {}],
     ),
     (
-        lambda context_task: rank_limited.relabelled_contexts(
+        lambda context_task: rank_limited.relabeled_contexts(
             INPUTS, 9, context_task=context_task, target_task=np.ones(3)
         ),
         np.ones(3),
@@ -115,7 +115,7 @@ CALLS = [  # a call that answers, one of its arguments, what it must not be
         0.5,
         [*NO_NUMBERS, 1.5, -2.0],
     ),
-    (lambda matrix: softmax_window.gaussian_share(matrix, np.ones(3)), np.eye(3), NOT_ONE),
+    (lambda matrix: softmax_window.gaussian_squared_weights(matrix, np.ones(3)), np.eye(3), NOT_ONE),
     (
         lambda matrix: softmax_window.gaussian_loss(
             matrix, np.ones((3, 1)), context_length=9, slope_variance=1.0, noise=0.1

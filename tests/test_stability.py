@@ -126,7 +126,7 @@ def test_merged_attention_has_no_fixed_point_in_between() -> None:
 
 
 def test_growth_with_general_tasks_is_the_known_one() -> None:
-    # λ² ω of λ = .4 .3 .2 .1 and ω = .5 1 3 .5: .08 .09 .12 .005, most worth first
+    # λ² ω of λ = .4 .3 .2 .1 and ω = .5 1 3 .5: .08 .09 .12 .005, largest contribution first
     problem = Regression(task_eigenvalues=(0.5, 1.0, 3.0, 0.5), noise=0.1)
     assert_allclose(growth(moments(problem)), [0.12, 0.09, 0.08, 0.005], rtol=1e-10)
 
@@ -140,7 +140,7 @@ def test_no_unlearned_mode_outgrows_the_first_singular_pair_of_the_slope(learned
 
 
 def test_where_growth_and_worth_disagree_a_rotating_head_adds_a_plateau() -> None:
-    # growth .08 and .03 but worth .17971 and .27624 for the two inputs: the plateaus of the most worthy modes
+    # growth .08 and .03 but contributions .17971 and .27624 of the two inputs: the plateaus of the leading modes
     # are .5, .22376, .04405; on the way the faster mode is held first, at .32029.
     assert_allclose(plateaus(ROTATING), [0.5, 0.22376, 0.04405], atol=1e-5)
     assert_allclose(growth(ROTATING), [0.03, 0.08], rtol=1e-12)

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from iclab.store import Store, digest, key_of, read, write
+from iclab.study import Preset
 from tests.test_study import Case, study
 
 
@@ -76,7 +77,9 @@ def test_the_key_hashes_the_whole_case_and_the_version() -> None:
         key_of(study(name="another"), Case()),
     }
     assert len(keys) == 5
-    assert key_of(study(), Case()) == key_of(study(quick=Case(height=9.0)), Case())  # defaults do not enter
+    assert key_of(study(), Case()) == key_of(
+        study(presets={"quick": Preset(Case(height=9.0))}), Case()
+    )  # defaults do not enter
 
 
 def damaged(path: Path, how: str) -> None:
@@ -155,5 +158,5 @@ def test_a_case_with_a_nested_problem_has_one_key_however_it_was_built() -> None
         problem: Regression = Regression()
 
     listed = Regression(eigenvalues=[0.4, 0.3, 0.2, 0.1], context_length=np.int64(31))  # type: ignore[arg-type]
-    nested = study(quick=Nested())
+    nested = study(presets={"quick": Preset(Nested())})
     assert key_of(nested, Nested()) == key_of(nested, Nested(listed))

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from iclab.claims import Within
 from iclab.outcomes import LossCurve
-from iclab.study import Study, case_json, joined, seed_numbers
+from iclab.study import Preset, Study, case_json, joined, seed_numbers
 
 TIME = np.linspace(0, 1, 5)
 
@@ -38,11 +38,10 @@ def study(**changes: Any) -> Study:
         "name": "made-up",
         "question": "Is it so?\n\nWe ask.",
         "version": 1,
-        "quick": Case(),
-        "full": Case(height=2.0),
+        "presets": {"quick": Preset(Case()), "full": Preset(Case(height=2.0), seeds=2)},
         "theory": theory,
         "simulation": simulation,
-        "figure": lambda result, figure: None,
+        "figure": lambda view, figure: None,
         "claims": (),
     }
     return Study(**(whole | changes))

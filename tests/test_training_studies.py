@@ -74,7 +74,7 @@ def test_idle_pairs_do_not_change_the_layer() -> None:
 def test_conspicuous_plateaus_follow_after_each_multiple_of_the_rank() -> None:
     study = STUDIES["rank-staircase"]
     case = replace(study.full, ranks=(1, 3, 8))
-    levels = study.theory(replace(case, steps=10), study.start(case, 0))["levels"].values
+    levels = study.theory(replace(case, steps=10), study.start(case, 0))["levels"].loss
     # eigenvalues 8/36 .. 1/36 and N = 31: null loss − Σ λ/a, a = 1 + (1 + 1/λ)/31
     all_levels = [1, 0.81126, 0.64898, 0.51301, 0.40318, 0.31917, 0.26045, 0.22601, 0.21335]
     assert_allclose(levels[0], all_levels, atol=5e-6)
@@ -100,7 +100,7 @@ def test_losses_of_searches_that_end_elsewhere_count_for_nothing() -> None:
 def test_few_heads_are_predicted_to_rest_at_small_sets_alone() -> None:
     study = STUDIES["fixed-points"]
     case = replace(study.quick, heads=1, searches=1)
-    points = study.theory(case, study.start(case, 0))["points"].values
+    points = study.theory(case, study.start(case, 0))["points"].loss
     # null loss 1; λ/a with a = 1 + (1 + 1/λ)/31 for λ = .6, .28, .12
     worth = np.array([0.6, 0.28, 0.12]) / (1 + (1 + 1 / np.array([0.6, 0.28, 0.12])) / 31)
     assert_allclose(points, np.sort([1, *(1 - worth)]), rtol=1e-12)

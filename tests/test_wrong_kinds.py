@@ -16,6 +16,7 @@ from iclab.theory.finite_size import ContextLaw, SphereTasks
 POOL = ContextLaw(finite_size.Pool(np.ones((2, 2))), 3, 0.1)
 LAW = ContextLaw(SphereTasks(6), 8, 0.1)
 FOUR, RATIOS, PROBLEM = (2.0, 1.0, 0.5, 0.25), Ratios(1.0, 0.5, 2.0, 0.1), Regression((0.6, 0.4), 8, 0.1)
+TASKS = modes.DiagonalTasks(FOUR, 8)
 NO_NUMBERS = ["x", "2", True, b"x", np.datetime64(3, "s"), None, {}, [[1.0, 2.0], [3.0]], 1j, np.nan, object()]
 NO_RATIOS = [(1, 2, 3, 4), None, 1.0, PROBLEM]
 NOT_ONE = [*NO_NUMBERS, (1.0, 2.0), np.ones((2, 2))]
@@ -28,14 +29,14 @@ CALLS = [  # a call that answers, one of its arguments, what it must not be
     (lambda alpha: estimators.dmmse_errors(alpha, 0.1, 0.5), 1.0, NO_NUMBERS),
     (lambda error: required("tau", error=error, alpha=2.0, kappa=2.0, noise=0.1), 0.9, NOT_ONE),
     (lambda ridge: required("tau", error=0.9, alpha=2.0, kappa=2.0, noise=0.1, ridge=ridge), 0.1, NOT_ONE),
-    (lambda eigenvalues: modes.leading_order(eigenvalues, 8, start=(0.1, 0.1), time=[1.0]), FOUR, NO_NUMBERS),
-    (lambda context_length: modes.limits(FOUR, context_length), 8, [*NOT_ONE, 1.5, True]),
-    (lambda start: modes.exact_flow(FOUR, 8, start=start, time=[1.0]), (0.1, 0.1), [*NO_NUMBERS, (1, 2, 3), 1.0]),
-    (lambda start: modes.head_flow(FOUR, 8, start=start, time=[1.0]), (0.1, 0.1), [*NO_NUMBERS, ([1.0], 1.0)]),
-    (lambda noise: modes.exact_fixed_point(FOUR, 8, noise=noise), 0.1, NOT_ONE),
-    (lambda strength: modes.exact_product_loss(strength, FOUR, 8), [0.1] * 4, [*NO_NUMBERS, [1.0], 1.0]),
-    (lambda decay: modes.decayed_limits(FOUR, 8, decay=decay), 0.1, NOT_ONE),
-    (lambda steps: modes.exact_descent(FOUR, 8, start=(1, 1), rate=0.1, steps=steps), 3, [*NOT_ONE, 2.5, True]),
+    (lambda eigenvalues: modes.DiagonalTasks(eigenvalues, 8), FOUR, NO_NUMBERS),
+    (lambda context_length: modes.DiagonalTasks(FOUR, context_length), 8, [*NOT_ONE, 1.5, True]),
+    (lambda start: modes.exact_flow(TASKS, start=start, time=[1.0]), (0.1, 0.1), [*NO_NUMBERS, (1, 2, 3), 1.0]),
+    (lambda start: modes.single_head_flow(PROBLEM, start=start, time=[1.0]), (0.1, 0.1), [*NO_NUMBERS, ([1.0], 1.0)]),
+    (lambda noise: modes.DiagonalTasks(FOUR, 8, noise=noise), 0.1, NOT_ONE),
+    (lambda strength: modes.exact_product_loss(TASKS, strength), [0.1] * 4, [*NO_NUMBERS, [1.0], 1.0]),
+    (lambda decay: modes.decayed_limits(TASKS, decay=decay), 0.1, NOT_ONE),
+    (lambda steps: modes.exact_descent(TASKS, start=(1, 1), rate=0.1, steps=steps), 3, [*NOT_ONE, 2.5, True]),
     (lambda rate: sgd.expected_loss(PROBLEM, rate=rate, batch=4, steps=2), 0.1, NOT_ONE),
     (lambda batch: sgd.critical_rate(PROBLEM, batch=batch), 4, [*NOT_ONE, 1.5]),
     (lambda steps: sgd.small_noise_loss(PROBLEM, rate=0.1, batch=4, steps=steps, start=(1, 1)), 2, [*NOT_ONE, 2.5]),
@@ -76,7 +77,12 @@ def test_what_is_no_number_is_refused_by_name(call: Callable, good: object, wron
             call(value)
 
 
-KINDS = ("Regression", "Moments", "MixtureMoments", "ContextLaw", "Ratios")
+KINDS = ("Regression", "DiagonalTasks", "Moments", "MixtureMoments", "ContextLaw", "Ratios")
+
+
+def kind_of(annotation: object) -> str | None:
+    """The name of the class that an argument must have, also where the function itself checks it (`Validated`)."""
+    return getattr(getattr(annotation, "__metadata__", (annotation,))[0], "__name__", None)
 
 
 def doors() -> list[tuple[Callable, str, str]]:
@@ -86,7 +92,7 @@ def doors() -> list[tuple[Callable, str, str]]:
         for name, function in vars(importlib.import_module(module.name)).items():
             if inspect.isfunction(function) and function.__module__ == module.name and name[0] != "_":
                 first = next(iter(inspect.signature(function).parameters.values()), None)
-                kind = getattr(first and first.annotation, "__name__", None)
+                kind = first and kind_of(first.annotation)
                 if first is not None and kind in KINDS and not module.name.endswith(".response"):  # behind the doors
                     found.append((function, first.name, kind))
     return found

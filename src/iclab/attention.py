@@ -12,12 +12,17 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import numbers, require
+from iclab.numerics import Validated, checks_its_fields, numbers, require
 
-Array = np.ndarray
+__all__ = [
+    "Layer", "MergedAttention", "SeparateAttention", "aligned_separate", "random_merged", "random_separate",
+    "restricted_parts",
+]  # fmt: skip
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class MergedAttention:
     """Attention whose key and query are one matrix for each head.
@@ -29,11 +34,12 @@ class MergedAttention:
     Raises ValueError when the two shapes do not fit each other.
     """
 
-    value: Float[Array, "*batch head value_entry"]
-    key_query: Float[Array, "*batch head key_entry D"]
+    value: Float[np.ndarray, "..."]  # (*batch, H) if restricted, else (*batch, H, D+1)
+    key_query: Float[np.ndarray, "*batch head key_entry D"]
 
     def __post_init__(self) -> None:
-        value, key_query = np.shape(self.value), np.shape(self.key_query)
+        _hold_arrays(self)
+        value, key_query = self.value.shape, self.key_query.shape
         lead = len(key_query) - 2
         restricted = len(key_query) >= 3 and value == key_query[:lead] and key_query[-2] == key_query[-1]
         free = (
@@ -49,24 +55,24 @@ class MergedAttention:
 
     @property
     def restricted(self) -> bool:
-        """Whether the layer acts through the summary alone."""
-        return np.shape(self.key_query)[-2] == np.shape(self.key_query)[-1]
+        """True where the layer acts through the summary alone."""
+        return self.key_query.shape[-2] == self.key_query.shape[-1]
 
     @property
     def heads(self) -> int:
-        """H."""
-        return np.shape(self.key_query)[-3]
+        """H, the number of heads."""
+        return self.key_query.shape[-3]
 
     @property
     def dimension(self) -> int:
         """D, the number of entries of an input."""
-        return np.shape(self.key_query)[-1]
+        return self.key_query.shape[-1]
 
-    def __getitem__(self, place: int) -> "MergedAttention":
-        """The layer at a place of the first leading axis, as at one time of a trajectory."""
-        return MergedAttention(np.asarray(self.value)[place], np.asarray(self.key_query)[place])
+    def __getitem__(self, index: int) -> "MergedAttention":
+        """The layer at one index of the first leading axis, as at one time of a trajectory."""
+        return MergedAttention(self.value[index], self.key_query[index])
 
-    def gamma(self) -> Float[Array, "*batch D D"]:
+    def gamma(self) -> Float[np.ndarray, "*batch D D"]:
         """Γ = Σ v U. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
         _require_restricted(self.restricted)
         return np.einsum("...h,...hij->...ij", self.value, self.key_query)
@@ -79,6 +85,7 @@ class MergedAttention:
         )
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class SeparateAttention:
     """Attention with separate keys and queries, R of each for every head.
@@ -89,12 +96,13 @@ class SeparateAttention:
     Raises ValueError when the shapes do not fit each other.
     """
 
-    value: Float[Array, "*batch head value_entry"]
-    key: Float[Array, "*batch head rank key_entry"]
-    query: Float[Array, "*batch head rank D"]
+    value: Float[np.ndarray, "..."]  # (*batch, H) if restricted, else (*batch, H, D+1)
+    key: Float[np.ndarray, "*batch head rank key_entry"]
+    query: Float[np.ndarray, "*batch head rank D"]
 
     def __post_init__(self) -> None:
-        value, key, query = np.shape(self.value), np.shape(self.key), np.shape(self.query)
+        _hold_arrays(self)
+        value, key, query = self.value.shape, self.key.shape, self.query.shape
         lead = len(query) - 2
         restricted = len(query) >= 3 and value == query[:lead] and key == query
         free = len(query) >= 3 and value == (*query[:lead], query[-1] + 1) and key == (*query[:-1], query[-1] + 1)
@@ -106,33 +114,33 @@ class SeparateAttention:
 
     @property
     def restricted(self) -> bool:
-        """Whether the layer acts through the summary alone."""
-        return np.shape(self.key) == np.shape(self.query)
+        """True where the layer acts through the summary alone."""
+        return self.key.shape == self.query.shape
 
     @property
     def heads(self) -> int:
-        """H."""
-        return np.shape(self.query)[-3]
+        """H, the number of heads."""
+        return self.query.shape[-3]
 
     @property
     def rank(self) -> int:
         """R, key-query pairs for each head."""
-        return np.shape(self.query)[-2]
+        return self.query.shape[-2]
 
     @property
     def dimension(self) -> int:
         """D, the number of entries of an input."""
-        return np.shape(self.query)[-1]
+        return self.query.shape[-1]
 
-    def __getitem__(self, place: int) -> "SeparateAttention":
-        """The layer at a place of the first leading axis, as at one time of a trajectory."""
-        return SeparateAttention(*(np.asarray(part)[place] for part in (self.value, self.key, self.query)))
+    def __getitem__(self, index: int) -> "SeparateAttention":
+        """The layer at one index of the first leading axis, as at one time of a trajectory."""
+        return SeparateAttention(self.value[index], self.key[index], self.query[index])
 
-    def gamma(self) -> Float[Array, "*batch D D"]:
+    def gamma(self) -> Float[np.ndarray, "*batch D D"]:
         """Γ = Σ v Kᵀ Q. Raises ValueError for an unrestricted layer, which acts through more than the summary."""
         _require_restricted(self.restricted)
-        pairs = (*np.shape(self.query)[:-3], -1, self.dimension)
-        held = np.reshape(np.asarray(self.value)[..., None, None] * self.key, pairs)
+        pairs = (*self.query.shape[:-3], -1, self.dimension)
+        held = np.reshape(self.value[..., None, None] * self.key, pairs)
         return np.swapaxes(held, -1, -2) @ np.reshape(self.query, pairs)
 
     def unrestricted(self) -> "SeparateAttention":
@@ -143,14 +151,23 @@ class SeparateAttention:
         )
 
 
-def _with_input_entries(value: Array, dimension: int) -> Array:
-    """(H,) -> (H, D+1): a value row reads D input entries, then the label."""
-    return np.concatenate([np.zeros((*np.shape(value), dimension)), np.asarray(value)[..., None]], axis=-1)
+def _hold_arrays(layer: "Layer") -> None:
+    """Turn the fields of a layer into arrays of floating numbers; those that are stay."""
+    for entry in fields(layer):
+        part = np.asarray(getattr(layer, entry.name))
+        object.__setattr__(layer, entry.name, part.astype(float) if part.dtype.kind in "iub" else part)
 
 
-def _with_label_entry(weights: Array, *, axis: int) -> Array:
-    """D entries -> D+1 along an axis: the last one reads the label."""
-    pad = [(0, 0)] * np.ndim(weights)
+def _with_input_entries(
+    value: Float[np.ndarray, "*batch head"], dimension: int
+) -> Float[np.ndarray, "*batch head entry"]:
+    """(H,) → (H, D+1): a value row acts on D input entries, then on the label."""
+    return np.concatenate([np.zeros((*value.shape, dimension)), value[..., None]], axis=-1)
+
+
+def _with_label_entry(weights: np.ndarray, *, axis: int) -> np.ndarray:
+    """D → D+1 entries along an axis: the last one acts on the label."""
+    pad = [(0, 0)] * weights.ndim
     pad[axis] = (0, 1)
     return np.pad(weights, pad)
 
@@ -172,7 +189,7 @@ def random_merged(dimension: int, heads: int, *, scale: float, rng: np.random.Ge
 def random_separate(
     dimension: int, heads: int, rank: int = 1, *, scale: float, rng: np.random.Generator
 ) -> SeparateAttention:
-    """A restricted separate layer whose heads all start equally strong.
+    """A restricted separate layer whose heads have equal scales.
 
     Values have standard deviation `scale`, key and query entries `scale`/√(R(D+1)), so that value, keys and
     queries of a head have norms of the same size.
@@ -183,7 +200,7 @@ def random_separate(
     return SeparateAttention(value, spread * rng.standard_normal(shape), spread * rng.standard_normal(shape))
 
 
-def aligned_separate(initial: Float[Array, "D"]) -> SeparateAttention:
+def aligned_separate(initial: Validated[Float[ArrayLike, "D"]]) -> SeparateAttention:
     """One rank-one head for each input direction, its value, key and query of the same length `initial`."""
     strength = numbers("initial", initial)
     require(strength.ndim == 1, f"initial must be one number for each direction; got shape {strength.shape}.")
@@ -194,8 +211,8 @@ def aligned_separate(initial: Float[Array, "D"]) -> SeparateAttention:
 Layer = MergedAttention | SeparateAttention
 
 
-def restricted_parts(start: Layer, kind: type[Layer], dimension: int) -> tuple[Array, ...]:
-    """Arrays of one restricted layer, value first. Raises ValueError for any other start, saying what came."""
+def restricted_parts(start: Validated[Layer], kind: type[Layer], dimension: int) -> tuple[np.ndarray, ...]:
+    """Arrays of one restricted layer, value first. Raises ValueError for any other start."""
     require(isinstance(start, kind), f"start must be a {kind.__name__}; got {type(start).__name__}.")
     require(
         start.restricted,

@@ -7,10 +7,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+__all__ = ["folder_written_whole", "written_whole"]
+
 
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary file that becomes `path` when the block ends well, and nothing when it does not.
+    """A temporary file that becomes `path` when the block succeeds and is removed when it raises.
 
     Raises OSError where the folder cannot be written.
     """
@@ -20,7 +22,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        _reach_the_disk(temporary)
+        _sync(temporary)
         temporary.chmod(0o644)  # a temporary file is its owner's alone
         temporary.replace(path)
     except BaseException:
@@ -30,16 +32,16 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def folder_written_whole(path: Path) -> Iterator[Path]:
-    """A temporary folder for files that becomes `path` when the block ends well, and nothing when it does not.
+    """A temporary folder for files that becomes `path` when the block succeeds and is removed when it raises.
 
-    Raises OSError where the folder around it cannot be written, and where `path` is there and not empty.
+    Raises OSError where the folder around it cannot be written, and where `path` exists and is not empty.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=path.parent))
     try:
         yield temporary
         for file in temporary.iterdir():
-            _reach_the_disk(file)
+            _sync(file)
             file.chmod(0o644)
         temporary.chmod(0o755)  # a temporary folder is its owner's alone
         temporary.rename(path)
@@ -48,6 +50,6 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
         raise
 
 
-def _reach_the_disk(path: Path) -> None:
+def _sync(path: Path) -> None:
     with open(path, "rb") as file:
         os.fsync(file.fileno())

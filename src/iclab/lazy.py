@@ -1,4 +1,4 @@
-"""Doors that open late: a name is loaded from its home when it is first used."""
+"""Lazy packages: a name is loaded from the module that defines it when it is first used."""
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
@@ -6,14 +6,16 @@ from typing import Any
 
 from iclab.moved import advice
 
+__all__ = ["door"]
+
 
 def door(
     package: str, names: Iterable[str], homes: Mapping[str, str] | None = None, *, unlisted: Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package that offers these names.
 
-    A name with a home is an attribute of that module, or of another name where the home reads "module:name"; any
-    other is a module of the package itself. Modules that are `unlisted` are there for those who ask by name.
+    A name with a home is an attribute of that module, under another name if the home is "module:name"; any other is
+    a module of the package itself. Modules that are `unlisted` can be imported but do not show in `dir`.
     """
     listed, homes = sorted(names), homes or {}
     modules = {*listed, *unlisted}

@@ -1,10 +1,12 @@
-"""Public paths of version 0.1.0 that have moved: importing one says where its content is now."""
+"""Public paths of version 0.1.0 that have moved: importing one raises an error that names its successor."""
 
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+__all__ = ["MOVED", "MovedFinder", "advice", "install"]
 
 MOVED = {
     "agreement": "claims (verdicts) and iclab.outcomes.curves (reading a loss curve)",
@@ -117,7 +119,7 @@ MOVED = {
     "studies.transformer_double_descent": "studies.networks.transformer_double_descent",
     "studies.transformer_task_diversity": "studies.networks.transformer_task_diversity",
     "studies.white_drop": "studies.dynamics.white_drop",
-    "studies.windows": "studies.related.windows",
+    "studies.windows": "studies.related.softmax_window (labelled outcomes)",
     "terminal": "commands.terminal",
     "theory.aligned": "theory.dynamics.aligned",
     "theory.attention_shares": "theory.softmax.attention_weights",
@@ -136,7 +138,7 @@ MOVED = {
     "theory.leverage": "theory.pretraining.leverage",
     "theory.mixture": "theory.tokens.mixture",
     "theory.modes_exact": "theory.modes.exact",
-    "theory.modes_head": "theory.modes.head",
+    "theory.modes_head": "theory.modes.single_head",
     "theory.modes_matrix": "theory.modes.matrix",
     "theory.modes_stability": "theory.modes.stability",
     "theory.multi_output": "theory.dynamics.multi_output",
@@ -163,13 +165,13 @@ MOVED = {
 
 
 def advice(path: str) -> str:
-    """Where a path of 0.1.0 is now, as the end of an error message; nothing for any other path."""
+    """The successor of a path of 0.1.0, as the end of an error message; empty for any other path."""
     old = path.removeprefix("iclab.")
     return f"; {path} moved to iclab.{MOVED[old]}" if old in MOVED else ""
 
 
 class MovedFinder(MetaPathFinder):
-    """The last finder to be asked: it finds nothing, and names the successor of a module that moved."""
+    """The last import finder: it finds nothing, and names the successor of a module that moved."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -181,6 +183,6 @@ class MovedFinder(MetaPathFinder):
 
 
 def install() -> None:
-    """Ask for moved paths after all other finders, once in a process."""
+    """Add the finder of moved paths after all others, once in a process."""
     if not any(isinstance(finder, MovedFinder) for finder in sys.meta_path):
         sys.meta_path.append(MovedFinder())

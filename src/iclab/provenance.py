@@ -1,4 +1,4 @@
-"""Where a number comes from: versions, device and commit, as text for the attributes of a result."""
+"""Provenance of a result: versions, device and commit, as text for its attributes."""
 
 import subprocess
 import sys
@@ -9,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 
 from iclab import __version__
+
+__all__ = ["LIBRARIES", "device", "environment", "simulating"]
 
 LIBRARIES = ("numpy", "scipy", "xarray", "jax", "jaxlib", "optax")
 
@@ -38,7 +40,7 @@ def device() -> str:
 
 @contextmanager
 def simulating(otherwise: str) -> Iterator[None]:
-    """For a block that imports simulation. Raises ImportError with what to do instead where JAX is not installed."""
+    """Context for imports of simulation. Raises ImportError, with the alternative, where JAX is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -55,9 +57,9 @@ def _commit() -> str:
     if not (root / ".git").exists():
         return "unknown"
     try:
-        asked = subprocess.run(
+        finished = subprocess.run(
             ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5
         )
     except (OSError, subprocess.TimeoutExpired):
         return "unknown"
-    return asked.stdout.strip() or "unknown"
+    return finished.stdout.strip() or "unknown"

@@ -28,7 +28,7 @@ class Store:
     folder: Path
 
     def path(self, study: Study, case: Any) -> Path:
-        """Where the result of a case lies, whether it is there or not."""
+        """Path of the result of a case, whether it is there or not."""
         return self.folder / f"{study.name}-{key_of(study, case)}.nc"
 
     def fetch(
@@ -59,7 +59,7 @@ class Store:
         return _missing(self.load(study, case), study.asked(seeds))
 
     def load(self, study: Study, case: Any) -> "xr.DataTree | None":
-        """The stored result, or None where there is none that can be trusted (said by a UserWarning)."""
+        """The stored result, or None where there is none that can be trusted (with a UserWarning)."""
         path = self.path(study, case)
         if not path.exists():
             return None
@@ -79,7 +79,7 @@ class Store:
     def add(self, study: Study, case: Any, result: "xr.DataTree") -> "xr.DataTree":
         """Store a result, joined with the seeds that are stored already."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # said by fetch
+            warnings.simplefilter("ignore", UserWarning)  # reported by fetch
             kept = self.load(study, case)
         fresh = _missing(kept, result.attrs["seeds"].tolist())
         whole = result if kept is None else joined([kept, _only(result, fresh)]) if fresh else kept

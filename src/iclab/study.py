@@ -5,52 +5,87 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iclab.claims import Claim, Verdict
-from iclab.numerics import require
-from iclab.outcomes import quantities
+from iclab.numerics import one_of, require
+from iclab.outcomes import Quantity, View, quantities
 from iclab.provenance import device, environment, simulating
 
 if TYPE_CHECKING:
     import xarray as xr
+    from jaxtyping import PRNGKeyArray as Key
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    Axes = Figure = Key = Any  # for annotations of studies: neither matplotlib nor JAX is loaded for them
+
+__all__ = [
+    "SCHEMA", "Axes", "Figure", "Key", "Outcomes", "Preset", "Study", "View", "case_json", "dataset_at", "joined",
+    "seed_numbers",
+]  # fmt: skip
 
 SCHEMA = 1  # of the labelled result; raised when its groups or attributes change their meaning
 
 Outcomes = Mapping[str, Any]
-"""What a witness returns: outcomes by name. Each becomes a group of the labelled result."""
+"""Outcomes by name, as a witness returns them. Each becomes a group of the labelled result."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A case to start from, and what it takes to show it."""
+
+    case: Any  # a frozen dataclass
+    seeds: int = 4  # seeds that it is shown with
+    seconds: Callable[[Any], float] | None = None  # that one seed of a case takes on one core, roughly
+    size: tuple[float, float] = (7.0, 3.6)  # of the figure, in inches
 
 
 @dataclass(frozen=True)
 class Study:
-    """One question, the case that states it, its witnesses, its figure and what agreement means.
+    """One question, the cases that state it, its witnesses, its figure and the claims about their agreement.
 
     `theory(case)` and `simulation(case, key=key)` return outcomes by name. With `start(case, seed)` both are
     handed the same initial weights: `theory(case, start)`, `simulation(case, start, key=key)`. Without a
     simulation theory answers alone, however many seeds are asked for; its claims then compare theories.
+    `presets` hold the case "quick", of the report, whose class is the form of every case; "full", the published one
+    or the largest that runs in minutes; and, where the paper's own is larger still, "published".
     """
 
     name: str
     question: str
     version: int  # raised by hand when the answer to the same case changes
-    quick: Any  # the case of the report, a frozen dataclass; its class is the form of every case
-    full: Any  # the published case, or the largest one that runs in minutes
+    presets: Mapping[str, Preset]
     theory: Callable[..., Outcomes]
     simulation: Callable[..., Outcomes] | None
-    figure: "Callable[[xr.DataTree, Figure], None]"
+    figure: Callable[[View, Figure], None]
     claims: tuple[Claim, ...]
     start: Callable[[Any, int], Any] | None = None
-    seeds: int = 4  # how many the report shows
-    full_seeds: int | None = None  # how many for the published case; None: as many
-    size: tuple[float, float] = (7.0, 3.6)  # of the figure, in inches
+    vocabulary: Mapping[str, Quantity] = field(default_factory=dict)  # of its axes and quantities, by name
     headline: bool = False  # whether the short report shows it
-    published: Any = None  # the case of the paper itself, where the full one is smaller
-    estimate: Callable[[Any], float] | None = None  # seconds that one seed of a case takes on one core, roughly
+
+    def __new__(cls, *_: Any, **given: Any) -> "Study":
+        """A study. Raises TypeError, with the successor, for a field of version 0.1.0."""
+        if old := sorted({"quick", "full", "published", "seeds", "full_seeds", "estimate", "size"} & given.keys()):
+            raise TypeError(
+                f"a study has no {', '.join(old)}; cases, seeds and sizes of figures moved to presets. Write "
+                'presets={"quick": Preset(Case(), seeds=4), "full": Preset(...)}, with Preset of iclab.study.'
+            )
+        return object.__new__(cls)
+
+    @property
+    def quick(self) -> Any:
+        """The case of the report."""
+        return self.presets["quick"].case
+
+    @property
+    def full(self) -> Any:
+        """The published case, or the largest one that runs in minutes."""
+        return self.presets["full"].case
 
     @property
     def title(self) -> str:
@@ -60,22 +95,30 @@ class Study:
     def run(self, case: Any = None, seeds: int | Iterable[int] | None = None) -> "xr.DataTree":
         """Ask all witnesses and label their answers: groups `theory/NAME` and `simulation/NAME`, seeds an axis.
 
-        `seeds` is a count, seeds 0, 1, ..., or the seeds themselves; with none, theory answers alone. The
-        case defaults to the quick one.
+        The case is one of this study or the name of a preset, "quick" by default. `seeds` is a count, seeds
+        0, 1, ..., or the seeds themselves; with none, theory answers alone. By default they are those of the preset.
 
         Raises ValueError for a case of another study and for impossible seeds, ImportError when seeds are
         asked for and JAX is not installed.
         """
-        case = self.quick if case is None else case
-        self._require_own(case)
-        numbers = self.asked(self.usual_seeds(case) if seeds is None else seeds)
+        preset = self.preset(case)
+        case = preset.case if case is None or isinstance(case, str) else case
+        numbers = self.asked(preset.seeds if seeds is None else seeds)
         if not numbers:
             return self._tree(case, {"theory": self._theory(case, 0)}, seed=0, seconds=None)
         return joined([self._answers(case, seed) for seed in numbers])
 
-    def usual_seeds(self, case: Any) -> int:
-        """How many seeds a case is shown with."""
-        return self.full_seeds if self.full_seeds is not None and case == self.full else self.seeds
+    def preset(self, case: Any = None) -> Preset:
+        """The preset of a name or of a case; "quick" for a case that is no preset's.
+
+        Raises ValueError for a case of another study, and for a name that no preset has.
+        """
+        if isinstance(case, str):
+            one_of("case", case, self.presets)
+            return self.presets[case]
+        if case is not None:
+            self._require_own(case)
+        return next((one for one in self.presets.values() if one.case == case), self.presets["quick"])
 
     def asked(self, seeds: int | Iterable[int]) -> tuple[int, ...]:
         """The seeds put to simulation: those given; none where theory is alone."""
@@ -83,7 +126,7 @@ class Study:
         return () if self.simulation is None else numbers
 
     def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
-        """What the result says about each claim of the study; nothing where a simulation was not asked for."""
+        """The verdict on each claim of the study; none where a simulation was not asked for."""
         whole = self.simulation is None or "simulation" in result.children
         return [claim.verdict(result) for claim in self.claims] if whole else []
 
@@ -117,7 +160,7 @@ class Study:
 
         shared = {"theory"} if self.start is None else set()
         groups = {
-            f"{witness}/{name}": _labelled(outcome, None if witness in shared else seed)
+            f"{witness}/{name}": _labelled(outcome, self.vocabulary, name, None if witness in shared else seed)
             for witness, outcomes in answers.items()
             for name, outcome in outcomes.items()
         }
@@ -136,7 +179,7 @@ class Study:
 
 @lru_cache(maxsize=4)
 def _once(theory: Callable[..., Outcomes], case: Any) -> Outcomes:
-    """What theory says of a case, which no seed changes."""
+    """Outcomes of theory for a case, computed once for all seeds."""
     return theory(case)
 
 
@@ -184,19 +227,19 @@ def dataset_at(result: "xr.DataTree", path: str) -> "xr.Dataset":
     return group.to_dataset(inherit=False)
 
 
-def _labelled(outcome: Any, seed: int | None) -> "xr.Dataset":
-    """An outcome as a dataset. A field named as its one axis is a coordinate; the others gain a seed axis."""
+def _labelled(outcome: Any, own: Mapping[str, Quantity], group: str, seed: int | None) -> "xr.Dataset":
+    """An outcome as a dataset. An array named as its one axis is a coordinate; the others gain a seed axis."""
     import xarray as xr
 
     variables, coordinates = {}, {}
-    for name, described, array in quantities(outcome):
-        notes = {"long_name": described.words, "symbol": described.symbol, "units": described.unit}
-        if described.axes == (name,):
-            coordinates[name] = (described.axes, array, notes)
+    for name, axes, meaning, array in quantities(outcome, own, group=group):
+        notes = {"long_name": meaning.words, "symbol": meaning.symbol, "units": meaning.unit}
+        if axes == (name,):
+            coordinates[name] = (axes, array, notes)
         elif seed is not None:
-            variables[name] = (("seed", *described.axes), array[None], notes)
+            variables[name] = (("seed", *axes), array[None], notes)
         else:
-            variables[name] = (described.axes, array, notes)
+            variables[name] = (axes, array, notes)
     if seed is not None:
         coordinates["seed"] = ("seed", np.array([seed]))
     return xr.Dataset(variables, coordinates, attrs={"outcome": type(outcome).__name__})

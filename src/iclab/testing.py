@@ -42,7 +42,7 @@ def check_study(study: Study, case: Any = None) -> None:
         assert isinstance(verdict, Verdict), f"{study.name}: a claim must give a Verdict, got {type(verdict)}"
         for text in (verdict.claim, verdict.meaning, verdict.measure):
             assert text, f"{study.name}: a verdict must say what it claims and what it measures"
-    svg = figures.as_bytes(figures.drawn(study, first), "svg", name=study.name)
+    svg = figures.as_bytes(figures.drawn(study, case, first), "svg", name=study.name)
     assert ElementTree.fromstring(svg).tag.endswith("svg"), f"{study.name}: the figure is no SVG"
     assert report.csv(first).count(b"\n") > 1, f"{study.name}: the result gives no table"
 
@@ -50,7 +50,7 @@ def check_study(study: Study, case: Any = None) -> None:
 def check_description(study: Study) -> None:
     """A study says what it asks, its cases are plain frozen data, and only its simulation takes a key."""
     assert study.title.endswith("?"), f"{study.name}: the first line of the question must be a question"
-    for case in (study.quick, study.full):
+    for case in (preset.case for preset in study.presets.values()):
         hash(case)
         json.loads(case_json(case))
         assert dataclasses.is_dataclass(case), f"{study.name}: a case must be a dataclass"
@@ -73,8 +73,9 @@ def check_labels(study: Study, result: Any) -> None:
         for name, array in dataset_at(result, node.path).variables.items():
             if name == "seed":
                 continue
-            assert array.attrs.get("long_name"), f"{study.name}: {node.path}/{name} has no words"
-            assert array.attrs.get("symbol"), f"{study.name}: {node.path}/{name} has no symbol"
+            for part in ("long_name", "symbol"):
+                advice = f"name it in the vocabulary of the study: vocabulary({name}=(symbol, words, unit))"
+                assert array.attrs.get(part), f"{study.name}: {node.path}/{name} has no {part}; {advice}"
             assert "units" in array.attrs, f"{study.name}: {node.path}/{name} has no unit"
             known = np.isfinite(array.values) | (node.path.startswith("/theory") & np.isinf(array.values))
             assert np.all(known), f"{study.name}: {node.path}/{name} is not finite"

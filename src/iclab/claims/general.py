@@ -21,7 +21,7 @@ ROUNDING = 1e-12  # relative, of numbers that seeds do not change
 class WithinErrors:
     """The mean of a simulated variable over seeds against theory, in standard errors of that mean.
 
-    Every entry of the variable counts; the largest distance decides. It is the yardstick of claims that are
+    Every entry of the variable counts; the largest distance decides. It is the threshold of claims that are
     exact: a bias of any size is found once there are seeds enough. Entries that no draw has touched, as at the
     start of training, have no sampling error and must agree to rounding.
     """
@@ -138,7 +138,7 @@ class Limit:
     order: float
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """Order in 1/size of the middle |gap| over all other axes."""
+        """Order in 1/size of the median |gap| over all other axes."""
         gap = abs(_variable(result, self.simulation) - _variable(result, self.theory))
         gap = gap.median([axis for axis in gap.dims if axis != self.along])
         sizes = gap[self.along].values.astype(float)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class PeaksWhereFitEnds:
     """The error on new tasks is largest at the first size at which the error on the training data leaves zero.
 
-    Both are the middle ones of the seeds, at every size of a grid. Where a result holds several networks the one
+    Both are medians over seeds, at every size of a grid. Where a result holds several networks the one
     that misses by most decides.
     """
 
@@ -51,7 +51,7 @@ class PeaksWhereFitEnds:
 class RisesAndFalls:
     """The error on new tasks is larger inside a grid of sizes than at either end of it, by a stated factor.
 
-    Errors are the middle ones of the seeds. Where a result holds several networks the flattest one decides.
+    Errors are medians over seeds. Where a result holds several networks the flattest one decides.
     """
 
     runs: str  # path of a group with `icl` over τ, "simulation/group"

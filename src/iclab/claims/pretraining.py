@@ -97,7 +97,7 @@ class CloseMeans:
 def _ratios(
     result: "xr.DataTree", theory: str, simulation: str, variables: Sequence[str], along: str
 ) -> tuple[Float[Array, "size"], Float[Array, "seed size entry"]]:
-    """Sizes, and simulation/theory − 1 with all other axes and the variables side by side."""
+    """Sizes, and simulation/theory − 1 with all other axes and the variables as one axis."""
     drawn, known = result[simulation].to_dataset(), result[theory].to_dataset()
     ratios = [(drawn[name] / known[name] - 1).transpose("seed", along, ...).values for name in variables]
     ratio = np.concatenate([one.reshape(*one.shape[:2], -1) for one in ratios], axis=2)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class ExactInRate:
     """Gradient descent at several rates against the flow from the same start on the same moments.
 
-    The gap is the largest |ΔL| over all recorded times, and over all ranks or starts; the middle one of the seeds.
+    The gap is the largest |ΔL| over all recorded times, and over all ranks or starts; the median over seeds counts.
     """
 
     flow: str = "theory/flow"
@@ -48,7 +48,7 @@ class LimitInSequences:
     """Gradient descent on P drawn sequences against population theory, in the limit of many sequences.
 
     Compared are the losses at which the curve rests between its drops and at its end, the times of the drops,
-    and the gap at the middle one of all recorded times; never the largest gap at equal times: the drops of a
+    and the median gap over all recorded times; never the largest gap at equal times: the drops of a
     finite sample shift by a few percent, however large it is.
     """
 
@@ -65,8 +65,8 @@ class LimitInSequences:
         sizes = descent.sequences.values
         rests = _along("sequences", np.median, abs(sampled[0] - exact[0]))
         shifts = _along("sequences", np.median, sampled[1] / exact[1] - 1)
-        middle = _along("sequences", np.mean, abs(descent.loss - flow.loss).median("time"))
-        orders = [fitted_order(1 / sizes, gaps) for gaps in (rests, middle)]
+        median = _along("sequences", np.mean, abs(descent.loss - flow.loss).median("time"))
+        orders = [fitted_order(1 / sizes, gaps) for gaps in (rests, median)]
         return Verdict(
             claim="limit in sequences",
             meaning="On many drawn sequences the curve rests and ends at the losses of population theory.",
@@ -76,14 +76,14 @@ class LimitInSequences:
             evidence=(
                 (
                     "stated order",
-                    f"{self.order:g}, a fit may fall {SLACK:g} short; gaps are the middle ones of the seeds",
+                    f"{self.order:g}, a fit may fall {SLACK:g} short; gaps are medians over seeds",
                 ),
                 *(
                     (
                         f"P = {size}",
                         f"levels off by {rest:.4f}, median gap {gap:.4f}, drops at {1 + shift:.3f} of theory's times",
                     )
-                    for size, rest, gap, shift in zip(sizes, rests, middle, shifts, strict=True)
+                    for size, rest, gap, shift in zip(sizes, rests, median, shifts, strict=True)
                 ),
             ),
         )
@@ -93,7 +93,7 @@ class LimitInSequences:
 class RestsNearLevels:
     """Curves on the largest training set rest at the levels of theory that the flow of the same start visits.
 
-    A level is visited where the flow rests within 1 % of it. For each visited level the middle one of the seeds
+    A level is visited where the flow rests within 1 % of it. For each visited level the median over seeds
     counts, and the farthest level decides.
     """
 

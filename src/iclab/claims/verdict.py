@@ -1,4 +1,4 @@
-"""What agreement means: verdicts in numbers, and the numbers they are made of.
+"""Verdicts: agreement in numbers, and the orders that some of them are made of.
 
 An order is fitted over at least three sizes, and a claim of an order holds when the fit is at least the stated
 one minus 0.25.
@@ -18,14 +18,14 @@ SLACK = 0.25  # by which a fitted order may stay below the stated one
 
 @dataclass(frozen=True)
 class Verdict:
-    """One number with its yardstick."""
+    """One number with its threshold."""
 
     claim: str
-    """What is claimed, in a few words."""
+    """The claim in a few words."""
     meaning: str
     """The claim as a sentence."""
     measure: str
-    """What the number is."""
+    """The quantity that is measured."""
     value: float
     yardstick: float
     """The least value with which the claim holds; the largest one if `at_most`."""
@@ -37,7 +37,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the number reaches its yardstick, or stays below it."""
+        """True where the number reaches its threshold, or stays below it if `at_most`."""
         return bool(self.value <= self.yardstick if self.at_most else self.value >= self.yardstick)
 
     @property
@@ -49,7 +49,7 @@ class Verdict:
 
     @property
     def bound(self) -> str:
-        """The yardstick as text."""
+        """The threshold as text."""
         return f"{'≤' if self.at_most else '≥'} {_three_digits(self.yardstick)}"
 
     @property
@@ -63,7 +63,7 @@ def _three_digits(value: float) -> str:
 
 
 class Claim(Protocol):
-    """What a study claims about its witnesses."""
+    """A statement about the witnesses of a study that a number can judge."""
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The claim, judged on a labelled result."""

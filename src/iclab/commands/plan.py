@@ -14,20 +14,22 @@ from iclab.commands.terminal import parsed, print_table, writable_pdf
 from iclab.planning.flags import Answer
 from iclab.planning.questions import QUESTIONS
 
-_HOW = ("figure", "json", "debug")  # flags that say how to answer, not what is asked
-_ABOUT = """Ask before a run is made. Errors are those of pretrained linear attention, label noise included; sizes are
-ratios to the dimension D of inputs, or counts where D is given."""
+__all__ = ["Plan", "plan"]
+
+_FORM = ("figure", "json", "debug")  # flags of the output, not of the question
+_ABOUT = """Plan a run before it is made. Errors are those of pretrained linear attention, label noise included; sizes
+are ratios to the dimension D of inputs, or counts where D is given."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Ask before a run is made: how many tasks, sequences, examples? See `iclab plan --help`."""
+    """Plan a run before it is made: how many tasks, sequences, examples? See `iclab plan --help`."""
 
     question: tyro.conf.Positional[str]  # the question; `iclab plan --help` lists them
 
 
 def plan(words: Sequence[str]) -> int:
-    """Answer one question: a table or JSON, and the figure where it is wanted."""
+    """Answer one question: print a table or JSON, and write the figure if one is requested."""
     name, rest = (words[0], words[1:]) if words else ("--help", [])
     if name in ("-h", "--help"):
         every = Union[tuple(Annotated[form, tyro.conf.subcommand(name)] for name, form in QUESTIONS.items())]  # noqa: UP007
@@ -35,22 +37,22 @@ def plan(words: Sequence[str]) -> int:
     if name not in QUESTIONS:
         raise ValueError(f"question must be one of {', '.join(QUESTIONS)}; got {name!r}. See `iclab plan --help`.")
     form = QUESTIONS[name]
-    asked = parsed(form, rest, prog=f"iclab plan {name}", description=form.__doc__ or "")
-    if asked.figure is not None:
-        writable_pdf(asked.figure)
-    answer = asked.answer()
-    if asked.figure is not None:
-        _write_figure(answer, asked.figure)
-    if asked.json:
-        given = {flag: value for flag, value in asdict(asked).items() if flag not in _HOW}
+    question = parsed(form, rest, prog=f"iclab plan {name}", description=form.__doc__ or "")
+    if question.figure is not None:
+        writable_pdf(question.figure)
+    answer = question.answer()
+    if question.figure is not None:
+        _write_figure(answer, question.figure)
+    if question.json:
+        given = {flag: value for flag, value in asdict(question).items() if flag not in _FORM}
         print(json.dumps(_plain({"question": name, "given": given, "answer": answer.numbers}), allow_nan=False))
         return 0
     if answer.rows:
         print_table(answer.header, answer.rows)
     for sentence in answer.sentences:
         print(sentence)
-    if asked.figure is not None:
-        print(f"figure: {asked.figure}")
+    if question.figure is not None:
+        print(f"figure: {question.figure}")
     return 0
 
 
@@ -61,7 +63,7 @@ def _write_figure(answer: Answer, path: Path) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """For JSON: numbers of NumPy as plain ones, infinities as "inf"."""
+    """The value in JSON types: NumPy numbers as plain ones, infinities as "inf"."""
     if is_dataclass(value) and not isinstance(value, type):
         return _plain(asdict(value))
     if isinstance(value, dict):

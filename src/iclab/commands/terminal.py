@@ -1,4 +1,4 @@
-"""What stands between a person's terminal and the commands: flags, one-line errors, progress, tables."""
+"""Terminal input and output of the commands: flags, one-line errors, progress, tables."""
 
 import contextlib
 import io
@@ -21,7 +21,7 @@ def parsed(form: Any, words: Sequence[str], *, prog: str, description: str) -> A
     """The flags as an instance of `form`. Raises ValueError, in one line, for flags that do not fit it."""
     complaint = io.StringIO()
     try:
-        with contextlib.redirect_stderr(complaint), warnings.catch_warnings(record=True) as said:
+        with contextlib.redirect_stderr(complaint), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             chosen, unknown = tyro.cli(
                 form, args=list(words), prog=prog, description=description, return_unknown_args=True
@@ -30,7 +30,7 @@ def parsed(form: Any, words: Sequence[str], *, prog: str, description: str) -> A
         if not stop.code:
             raise
         raise ValueError(_in_one_line(complaint.getvalue(), prog)) from None
-    for text in dict.fromkeys(str(warning.message) for warning in said):
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
         note(text)
     if unknown:
         raise ValueError(
@@ -116,7 +116,7 @@ def print_verdicts(study: str, verdicts: Sequence[Verdict]) -> None:
     if verdicts:
         print(study)
         print_table(
-            ("claim", "what is measured", "number", "yardstick", "verdict"),
+            ("claim", "what is measured", "number", "threshold", "verdict"),
             [(one.meaning, one.measure, one.number, one.bound, one.word) for one in verdicts],
         )
 

@@ -8,7 +8,6 @@ from iclab.figures.marks import (
     colors,
     dashed_line,
     drawn,
-    eigenvalues,
     epoch_axis,
     inline,
     level_lines,
@@ -23,6 +22,6 @@ from iclab.figures.marks import (
 )
 
 __all__ = [
-    "COLORS", "INK", "as_bytes", "colored", "colors", "dashed_line", "drawn", "eigenvalues", "epoch_axis", "inline",
+    "COLORS", "INK", "as_bytes", "colored", "colors", "dashed_line", "drawn", "epoch_axis", "inline",
     "level_lines", "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "sketched", "theory_line",
 ]  # fmt: skip

@@ -35,7 +35,7 @@ def clear(figure: "Figure") -> None:
 
 
 def _placed(axes: "Axes", legend: "Legend") -> bool:
-    """Whether some place of the panel is empty; the legend then stands there."""
+    """True where some place of the panel is empty; the legend then stands there."""
     for place in _PLACES:
         legend.set_loc(place)
         if not covers(axes, legend):
@@ -44,7 +44,7 @@ def _placed(axes: "Axes", legend: "Legend") -> bool:
 
 
 def covers(axes: "Axes", legend: "Legend") -> bool:
-    """Whether a legend lies over a mark of its panel. Lines and bands across the whole panel it may interrupt."""
+    """True where a legend lies over a mark of its panel. Lines and bands across the whole panel it may interrupt."""
     box = legend.get_window_extent()
     marks = [mark for mark in (*axes.lines, *axes.collections, *axes.patches) if mark.get_visible()]
     return any(_meets(mark, axes, box) for mark in marks) or any(

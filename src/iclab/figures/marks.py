@@ -1,7 +1,6 @@
 """Marks that the figures of all studies share, and figures as SVG and PDF. Reads labelled results only."""
 
 import io
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from iclab.figures import legends
+from iclab.outcomes import View
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-# Okabe and Ito's palette: distinguishable with every kind of colour vision.
+# Okabe and Ito's palette: distinguishable with every kind of color vision.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
 INK = "#222222"
 _STYLE: dict[Any, Any] = {
@@ -39,15 +39,16 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def drawn(study: "Study", result: "xr.DataTree") -> "Figure":
-    """The figure of a study for one of its results."""
+def drawn(study: "Study", case: Any, result: "xr.DataTree") -> "Figure":
+    """The figure of a study for its result of a case."""
+    view = View(case, result)
 
     def draw(figure: "Figure") -> None:
-        study.figure(result, figure)
-        if "simulation" not in result.children:
+        study.figure(view, figure)
+        if not view.simulation:
             _say_what_is_missing(figure)
 
-    return sketched(draw, size=study.size)
+    return sketched(draw, size=study.preset(case).size)
 
 
 def _say_what_is_missing(figure: "Figure") -> None:
@@ -128,23 +129,23 @@ def pale(color: str) -> tuple[float, float, float]:
 
 
 def theory_line(axes: "Axes", x: Any, y: Any, *, color: str = INK, label: str | None = None) -> None:
-    """What theory says: a solid line."""
+    """Theory: a solid line."""
     axes.plot(x, y, color=color, lw=1.6, zorder=2, label=label)
 
 
 def seed_lines(axes: "Axes", x: Any, rows: Iterable, *, color: Any = COLORS[5], label: str | None = None) -> None:
-    """What simulation finds: a thin line for each seed, on top of theory."""
+    """Simulation: a thin line for each seed, on top of theory."""
     for i, row in enumerate(rows):
         axes.plot(x, row, color=color, lw=0.8, zorder=3, label=label if i == 0 else None)
 
 
 def dashed_line(axes: "Axes", x: Any, y: Any, *, color: str, label: str | None = None) -> None:
-    """A second account of what a solid line of the same color says: dashed, on top of it."""
+    """A second curve beside a solid line of the same color: dashed, on top of it."""
     axes.plot(x, y, color=color, lw=1.2, ls=(0, (3, 2)), zorder=4, label=label)
 
 
 def seed_dots(axes: "Axes", x: Any, rows: Iterable, *, color: Any = COLORS[5], label: str | None = None) -> None:
-    """What simulation finds at a few places: an open circle for each seed, on top of theory."""
+    """Simulation at a few points: an open circle for each seed, on top of theory."""
     for i, row in enumerate(rows):
         axes.plot(
             x,
@@ -163,7 +164,7 @@ def seed_dots(axes: "Axes", x: Any, rows: Iterable, *, color: Any = COLORS[5], l
 def mean_points(
     axes: "Axes", x: Any, values: "xr.DataArray", *, color: str = COLORS[0], label: str | None = None
 ) -> None:
-    """What simulation finds: means over seeds, with two standard errors where there are seeds for them."""
+    """Simulation: means over seeds, with two standard errors where there are seeds for them."""
     count = values.sizes["seed"]
     error = 2 * values.std("seed", ddof=1) / np.sqrt(count) if count > 1 else None
     style: dict[str, Any] = {"fmt": "o", "ms": 4, "color": color, "lw": 1, "zorder": 3}
@@ -177,15 +178,9 @@ def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = No
 
 
 def seeds(simulated: "xr.Dataset") -> str:
-    """How many seeds a simulation has, in words."""
+    """Number of seeds of a simulation, in words."""
     count = simulated.sizes["seed"]
     return f"{count} seed{'' if count == 1 else 's'}"
-
-
-def eigenvalues(result: "xr.DataTree") -> list[float]:
-    """Eigenvalues of the inputs in the case of a result, which name its modes."""
-    case = json.loads(result.attrs["case"])
-    return case["eigenvalues"] if "eigenvalues" in case else case["problem"]["eigenvalues"]
 
 
 def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:

@@ -1,5 +1,6 @@
-"""Numerical tools that know nothing of learning: checks of arguments, roots, minima and crossings."""
+"""General numerical tools: checks of arguments, roots, minima and crossings."""
 
+from iclab.numerics.annotations import Validated, checks_its_fields
 from iclab.numerics.checks import (
     LEAST,
     MOST,
@@ -24,13 +25,40 @@ from iclab.numerics.checks import (
     whole_number,
     whole_numbers,
 )
+from iclab.numerics.constraints import (
+    Ascending,
+    Checked,
+    Constraint,
+    Count,
+    Counts,
+    Fraction,
+    Increasing,
+    Kind,
+    Magnitude,
+    Magnitudes,
+    Multiple,
+    Nonnegative,
+    OneOf,
+    Positive,
+    Positives,
+    Real,
+    Reals,
+    Share,
+    Whole,
+    Wholes,
+    constraints,
+)
 from iclab.numerics.crossings import intervals, with_turns
 from iclab.numerics.minima import golden_section, least
 from iclab.numerics.roots import increasing_root
+from iclab.numerics.streams import FIXED_STREAM
 
 __all__ = [
-    "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every", "floats",
-    "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude",
-    "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share", "whole_number",
-    "whole_numbers", "with_turns",
+    "FIXED_STREAM", "LEAST", "MOST", "Ascending", "Checked", "Constraint", "Count", "Counts", "Fraction",
+    "Increasing", "Kind", "Magnitude", "Magnitudes", "Multiple", "Nonnegative", "OneOf", "Positive", "Positives",
+    "Real", "Reals", "Share", "Validated", "Values", "Whole", "Wholes", "checked", "checked_covariance",
+    "checked_number", "checks_its_fields", "constraints", "divides", "every", "floats", "golden_section",
+    "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude", "magnitude_number",
+    "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share", "whole_number", "whole_numbers",
+    "with_turns",
 ]  # fmt: skip

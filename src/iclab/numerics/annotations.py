@@ -5,16 +5,16 @@ Type checkers see the narrow type. Run-time type checks leave such arguments alo
 
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-__all__ = ["Checked", "checks_its_fields"]
+__all__ = ["Validated", "checks_its_fields"]
 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    Checked = Annotated[T, "checked by the function"]
+    Validated = Annotated[T, "checked by the function"]
 else:
 
-    class Checked:
-        """`Checked[T]`, the annotation of an argument that should be a T and is checked by the function itself."""
+    class Validated:
+        """`Validated[T]`, the annotation of an argument that should be a T and is checked by the function itself."""
 
         def __class_getitem__(cls, kind: Any) -> Any:
             """Any value at run time; the type is kept for readers."""

@@ -1,4 +1,4 @@
-"""Checks of arguments: each returns the value in the type it is used in, or says what must hold."""
+"""Checks of arguments: each returns the value in a fixed type, or raises an error that names the argument."""
 
 import math
 import operator
@@ -8,32 +8,40 @@ from typing import Any, SupportsIndex, get_args
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-Array = np.ndarray
+from iclab.numerics.annotations import Validated
+
+__all__ = [
+    "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every", "floats",
+    "increasing_grid", "instance", "magnitude", "magnitude_number", "nonnegative", "numbers", "one_of", "pair",
+    "positive", "require", "share", "whole_number", "whole_numbers",
+]  # fmt: skip
+
 Values = float | np.floating[Any] | np.ndarray  # a number or an array of numbers
-LEAST, MOST = 1e-40, 1e40  # sizes that theory is exact for, beside 0 and infinity
+LEAST, MOST = 1e-40, 1e40  # range of sizes in which theory is exact; 0 and infinity are exact limits
 
 
-def require(holds: bool, message: str) -> None:
+def require(holds: bool | np.bool_, message: str) -> None:
     """Raise ValueError with `message` unless `holds`.
 
-    A message says what must hold, what came and what to do, in that order.
+    A message states the condition, the value and the remedy, in that order.
     """
     if not holds:
         raise ValueError(message)
 
 
-def floats(value: Values) -> Values:
+def floats(value: Validated[ArrayLike]) -> Values:
     """The value in float64; an array stays an array."""
     return np.asarray(value, dtype=np.float64)[()]
 
 
-def every(holds: np.bool_ | np.ndarray) -> bool:
-    """Whether all of it is true; for a single truth value fifty times quicker than its method all()."""
+def every(holds: bool | np.bool_ | np.ndarray) -> bool:
+    """True where all entries are; for a single truth value fifty times quicker than its method all()."""
     return bool(holds.all()) if isinstance(holds, np.ndarray) else bool(holds)
 
 
-def numbers(name: str, values: Any) -> Float[Array, "*n"]:
+def numbers(name: str, values: Any) -> Float[np.ndarray, "*n"]:
     """The values in float64, always an array. Raises ValueError, with their name, unless all are finite numbers."""
     array = _in_float64(name, values)
     require(every(np.isfinite(array)), f"{name} must be finite numbers; got NaN or infinity.")
@@ -57,9 +65,9 @@ def checked(
     if not every(holds):
         limits = ["finite"] * (not infinite)
         limits += [f"> {above:g}"] * (above > -math.inf) + [f">= {at_least:g}"] * (at_least > -math.inf)
-        came = values[~holds].flat[0]
+        first = values[~holds].flat[0]
         raise ValueError(
-            f"{name} must be {' and '.join(limits) or 'a number'}; got {came!s}.{advice and ' ' + advice}"
+            f"{name} must be {' and '.join(limits) or 'a number'}; got {first!s}.{advice and ' ' + advice}"
         )
     return values[()]
 
@@ -92,17 +100,24 @@ def magnitude(
     and above 1e40 float64 does not hold their powers. Infinity is a size where it is a limit.
     """
     values = _in_float64(name, value)
-    fits: Any = (values >= between[0]) & (values <= between[1])
+    sized = (values >= between[0]) & (values <= between[1])
     if zero:
-        fits |= values == 0
-    if not every(fits):
+        sized |= values == 0
+    if not every(sized):
         bound = {"at_least": 0.0} if zero else {"above": 0.0}
-        checked(name, value, infinite=infinite, advice=advice, **bound)
-        fits |= np.isinf(values)
-        if not every(fits):
-            limits = ["0"] * zero + ["inf"] * infinite + ["between {:g} and {:g}".format(*between)]
-            raise ValueError(f"{name} must be {' or '.join(limits)}; got {np.extract(~fits, values)[0]!s}.")
+        checked(name, values, infinite=infinite, advice=advice, **bound)  # the sign before the size
+        _require_infinite(name, values[~sized], zero=zero, infinite=infinite, between=between)
     return values[()]
+
+
+def _require_infinite(
+    name: str, values: np.ndarray, *, zero: bool, infinite: bool, between: tuple[float, float]
+) -> None:
+    """Raise ValueError, with the range, unless the sizes that are out of it are infinite."""
+    finite = values[np.isfinite(values)]
+    if finite.size:
+        limits = ["0"] * zero + ["inf"] * infinite + ["between {:g} and {:g}".format(*between)]
+        raise ValueError(f"{name} must be {' or '.join(limits)}; got {finite[0]!s}.")
 
 
 def magnitude_number(name: str, value: Any, *, zero: bool = False, infinite: bool = False, advice: str = "") -> float:
@@ -135,13 +150,13 @@ def positive(name: str, value: Any) -> float:
     return checked_number(name, value, above=0.0)
 
 
-def nonnegative(name: str, values: Any) -> Float[Array, "*n"]:
+def nonnegative(name: str, values: Any) -> Float[np.ndarray, "*n"]:
     """The values as an array. Raises ValueError with `name` unless all are finite and >= 0."""
     return np.asarray(checked(name, values, at_least=0.0, infinite=False))
 
 
 def pair(name: str, values: Any) -> tuple[Any, Any]:
-    """Two things as a tuple. Raises ValueError, with their name, for anything that is not a pair."""
+    """A pair as a tuple. Raises ValueError, with its name, for anything else."""
     try:
         first, second = values
     except (TypeError, ValueError):
@@ -149,7 +164,7 @@ def pair(name: str, values: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
+def increasing_grid(name: str, values: Validated[Float[ArrayLike, "n"]]) -> Float[np.ndarray, "n"]:
     """The values as an array. Raises ValueError with `name` unless they increase strictly from one >= 0."""
     grid = numbers(name, values)
     require(grid.ndim == 1 and grid.size > 0, f"{name} must be a non-empty list; got shape {grid.shape}.")
@@ -161,7 +176,7 @@ def increasing_grid(name: str, values: Float[Array, "n"]) -> Float[Array, "n"]:
     return grid
 
 
-def checked_covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "D D"]:
+def checked_covariance(name: str, matrix: Validated[Float[ArrayLike, "D D"]]) -> Float[np.ndarray, "D D"]:
     """The matrix, made exactly symmetric. Raises ValueError, with its name, unless it is a covariance."""
     array = _in_float64(name, matrix)
     require(
@@ -182,7 +197,7 @@ def checked_covariance(name: str, matrix: Float[Array, "D D"]) -> Float[Array, "
     return 0.5 * (array + array.T)
 
 
-def _in_float64(name: str, values: Any) -> Float[Array, "*n"]:
+def _in_float64(name: str, values: Any) -> Float[np.ndarray, "*n"]:
     try:
         array = np.asarray(values)
         if values is None or array.dtype.kind in "bSUcMm":  # no numbers, but NumPy would make some of them
@@ -193,19 +208,19 @@ def _in_float64(name: str, values: Any) -> Float[Array, "*n"]:
 
 
 def _one(name: str, number: np.float64 | np.ndarray) -> float:
-    require(np.ndim(number) == 0, f"{name} must be one number; got shape {np.shape(number)}.")
+    if np.ndim(number):
+        raise ValueError(f"{name} must be one number; got shape {np.shape(number)}.")
     return float(number)
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     """The value. Raises ValueError, with its name and the choices, unless it is one of them."""
-    require(
-        isinstance(value, str) and value in choices, f"{name} must be one of {', '.join(choices)}; got {value!r}."
-    )
+    if not (isinstance(value, str) and value in choices):
+        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
     return value
 
 
-def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
+def whole_number(name: str, value: Validated[SupportsIndex], *, least: int = 1) -> int:
     """`value` as an int. Raises ValueError, which calls it `name`, unless it is a whole number >= `least`."""
     try:
         whole = None if isinstance(value, bool) else operator.index(value)
@@ -213,11 +228,12 @@ def whole_number(name: str, value: SupportsIndex, *, least: int = 1) -> int:
         whole = None
     if whole is None or whole < least:
         raise ValueError(f"{name} must be a whole number >= {least}; got {value!r}.")
-    require(whole <= MOST, f"{name} must be a whole number of at most {MOST:g}; got one of {len(str(whole))} digits.")
+    if whole > MOST:
+        raise ValueError(f"{name} must be a whole number of at most {MOST:g}; got one of {len(str(whole))} digits.")
     return whole
 
 
-def whole_numbers(name: str, values: int | Iterable[int], *, advice: str = "") -> tuple[int, ...]:
+def whole_numbers(name: str, values: Validated[int | Iterable[int]], *, advice: str = "") -> tuple[int, ...]:
     """One or several whole numbers as a tuple. Raises ValueError, with their name, for none and for any below 1."""
     several: tuple[Any, ...] = (values,)
     if isinstance(values, Iterable) and not isinstance(values, bytes):

@@ -7,6 +7,8 @@ import numpy as np
 from iclab.numerics.checks import MOST, Values
 from iclab.numerics.minima import golden_section
 
+__all__ = ["Curve", "Interval", "intervals", "with_turns"]
+
 Curve = Callable[[Values], Values]
 Interval = tuple[float, float]
 
@@ -27,7 +29,7 @@ def with_turns(curve: Curve, scan: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def intervals(curve: Curve, sizes: np.ndarray, heights: np.ndarray, level: float) -> tuple[Interval, ...]:
-    """Where the curve is at most the level: closed intervals in rising order, from 0 where the first size is."""
+    """Closed intervals on which the curve is at most the level, in rising order; from 0 if the first size is."""
     reached = heights <= level
     edges = [0.0] if reached[0] else []
     for i in np.flatnonzero(reached[1:] != reached[:-1]):
@@ -38,9 +40,9 @@ def intervals(curve: Curve, sizes: np.ndarray, heights: np.ndarray, level: float
 
 
 def _crossing(curve: Curve, low: float, high: float, level: float, *, rising: bool) -> float:
-    """Where the curve crosses the level, on the side where it is reached; eight scans, each of 64 parts.
+    """The crossing of curve and level, on the side where the level is reached; eight scans, each of 64 parts.
 
-    A size of 1e40 stands for all larger ones; where it is not yet on the side of infinity, infinity alone is.
+    A size of 1e40 represents all larger ones; if it is not yet on the side of infinity, only infinity is.
     """
     ends = low, min(high, MOST)
     if np.isinf(high) and (float(curve(MOST)) <= level) == rising:

@@ -1,4 +1,4 @@
-"""Where a function of a positive number is least, for many functions at once."""
+"""Minimizers of functions of a positive number, for many functions at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,19 +8,20 @@ from jaxtyping import Float
 
 from iclab.numerics.checks import Values
 
-Array = np.ndarray
-_STEP = 0.02  # in log x: the sixth power is what a difference of seven points misses
+__all__ = ["golden_section", "least"]
+
+_STEP = 0.02  # in log x; the error of a difference of seven points is of sixth order
 _SLOPE = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60
-_BEND = np.array([2, -27, 270, -490, 270, -27, 2]) / 180
+_CURVATURE = np.array([2, -27, 270, -490, 270, -27, 2]) / 180
 
 
 def least(
-    function: Callable[[Any], Values], grid: Float[Array, "point"], shape: tuple[int, ...] = ()
-) -> Float[Array, "*shape"]:
-    """Where a function of a positive number is least, element by element: a scan of the grid, then polished.
+    function: Callable[[Any], Values], grid: Float[np.ndarray, "point"], shape: tuple[int, ...] = ()
+) -> float | Float[np.ndarray, "*shape"]:
+    """The minimizer of a function of a positive number, element by element: a scan of the grid, then polished.
 
     `function(x)` takes any x within the grid that broadcasts with `shape` and returns the broadcast. The least
-    point of the grid is polished between its neighbours, to 1e-14 over the depth of the dip, as a share of the
+    point of the grid is polished between its neighbours, to 1e-14 over the depth of the dip, relative to the
     function, where that is more than 1e-10; at an end of the grid that end is returned. A dip narrower than the
     grid can be missed.
     """
@@ -39,22 +40,22 @@ def least(
 
 
 def _sharpened(function: Callable[[Any], Values], near: Values, lowest: float, highest: float) -> Values:
-    """Two steps of Newton's method in log x towards a slope of zero; slope and bend from seven points each."""
+    """Two Newton steps in log x towards zero slope; slope and curvature from differences of seven points."""
     steps = _STEP * np.arange(-3, 4).reshape(-1, *(1,) * np.ndim(near))
     for _ in range(2):
         heights = function(np.clip(near * np.exp(steps), lowest, highest))
         with np.errstate(divide="ignore", invalid="ignore"):
-            step = -_STEP * np.tensordot(_SLOPE, heights, 1) / np.tensordot(_BEND, heights, 1)
-        near = near * np.exp(np.where(abs(step) <= _STEP, step, 0.0))  # NaN, too, is no step
+            step = -_STEP * np.tensordot(_SLOPE, heights, 1) / np.tensordot(_CURVATURE, heights, 1)
+        near = near * np.exp(np.where(abs(step) <= _STEP, step, 0.0))  # NaN is no step either
     return np.clip(near, lowest, highest)
 
 
 def golden_section(
     function: Callable[[Any], Values], lower: Values, upper: Values, *, tolerance: float = 1e-9
 ) -> Any:
-    """Where a function is least between two positive numbers, if it falls and then rises, element by element.
+    """The minimizer between two positive numbers of a function that falls and then rises, element by element.
 
-    In log x, to `tolerance` or half of the digits that the function has.
+    In log x, to `tolerance` or half of the digits of the function.
     """
     golden = (np.sqrt(5) - 1) / 2
     low, high = np.log(lower), np.log(upper)

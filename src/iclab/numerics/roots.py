@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from iclab.numerics.checks import Values, every, require
+from iclab.numerics.checks import Values, every
+
+__all__ = ["increasing_root"]
 
 _SHARP, _SHORT = 2.0**-49, 2.0**-13  # 8 units of rounding; a step whose fourth power is less than one
 
@@ -21,10 +23,10 @@ def increasing_root(
 
     `function(x)` returns its value and its slope in log x. Newton in log x, by bisection wherever a step would
     leave the bracket and, from the twelfth step on, every third time, so that roots at 1e-300 are as sharp as
-    roots at 1 and no function takes more than some two hundred steps. A root is taken when value/slope, its
+    roots at 1 and no function takes more than some two hundred steps. A root is accepted when value/slope, its
     relative error, is a few units of rounding; when a short step is followed by one below its square, which
     shows that the next would be; or when the bracket has closed on it. The bracket must hold:
-    function(lower) <= 0 <= function(upper). With a guess `start`, its ends are looked at only in doubt.
+    function(lower) <= 0 <= function(upper). With a guess `start`, its ends are evaluated only in doubt.
 
     Raises ValueError where the bracket does not hold, ArithmeticError where the root is not reached.
     """
@@ -61,9 +63,9 @@ def increasing_root(
 def _ends(function: Callable[[Any], tuple[Values, Values]], lower: Values, upper: Values) -> tuple[Values, Values]:
     """The function at both ends of a bracket. Raises ValueError unless it holds, to within rounding."""
     (below, rise), (above, climb) = function(lower), function(upper)
-    require(
-        bool(np.all((below <= _SHARP * rise) & (above >= -_SHARP * climb))),
-        "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
-        f"got {np.max(below, initial=-np.inf)!s} and {np.min(above, initial=np.inf)!s}. Widen the bracket.",
-    )
+    if not np.all((below <= _SHARP * rise) & (above >= -_SHARP * climb)):
+        raise ValueError(
+            "the function must be <= 0 at the lower and >= 0 at the upper end of the bracket; "
+            f"got {np.max(below, initial=-np.inf)!s} and {np.min(above, initial=np.inf)!s}. Widen the bracket."
+        )
     return below, above

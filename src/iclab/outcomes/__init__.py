@@ -1,15 +1,15 @@
-"""What witnesses return: frozen arrays whose fields know their symbol, their axes and their unit."""
+"""Outcomes of witnesses: arrays that know their symbol, their axes and their unit."""
 
-from iclab.outcomes.labels import (
-    Measured,
+from iclab.outcomes.labelled import (
+    VOCABULARY,
+    Labelled,
     Quantity,
-    Table,
-    answers,
-    half_drops,
-    losses,
+    labelled,
+    parts,
     quantities,
     quantity,
     unlabelled,
+    vocabulary,
 )
 from iclab.outcomes.modes import (
     ExpectedLoss,
@@ -25,35 +25,38 @@ from iclab.outcomes.modes import (
 )
 from iclab.outcomes.pretraining import Errors, EstimatorErrors, FittedErrors
 from iclab.outcomes.training import DropCounts, HeadCurves, Levels, LossCurve, SearchEnds, Trajectory, ValueCurves
+from iclab.outcomes.view import Groups, View
 
 __all__ = [
+    "VOCABULARY",
     "DropCounts",
     "Errors",
     "EstimatorErrors",
     "ExpectedLoss",
     "FittedErrors",
     "GammaRuns",
+    "Groups",
     "HeadCurves",
     "HeadRuns",
+    "Labelled",
     "Levels",
     "LossCurve",
     "LossSample",
     "MatrixCurves",
-    "Measured",
     "ModeCurves",
     "ModeDescent",
     "Quantity",
     "SearchEnds",
     "SingleHeadCurves",
     "SmallNoiseLoss",
-    "Table",
     "Trajectory",
     "TransformerCurves",
     "ValueCurves",
-    "answers",
-    "half_drops",
-    "losses",
+    "View",
+    "labelled",
+    "parts",
     "quantities",
     "quantity",
     "unlabelled",
+    "vocabulary",
 ]

@@ -76,7 +76,7 @@ def _require_curve(time: Float[Array, "time"], loss: Float[Array, "time"]) -> No
 def rests_and_drops(
     time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], levels: Float[np.ndarray, "plateau"]
 ) -> tuple[Float[np.ndarray, "drop"], Float[np.ndarray, "drop"]]:
-    """Where a curve rests after each drop, and when it drops.
+    """Rest level after each drop of a curve, and time of each drop.
 
     A drop is the first time at which the loss is below the middle of two successive levels. The rest after it
     is the loss where |dL/d log t| is least before the next drop; after the last one, the last loss. Drops

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.outcomes import Errors, quantity
+from iclab.outcomes.labelled import quantity
+from iclab.outcomes.pretraining import Errors
 
 Array = np.ndarray
 

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float
 
-from iclab.outcomes.labels import quantity
+from iclab.outcomes.labelled import quantity
 
 
 @dataclass(frozen=True)

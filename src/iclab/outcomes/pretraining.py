@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from iclab.numerics import Values
-from iclab.outcomes.labels import quantity
+from iclab.outcomes.labelled import quantity
 
 
 @dataclass(frozen=True)

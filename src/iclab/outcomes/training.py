@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from iclab.outcomes.labels import quantity, unlabelled
+from iclab.outcomes.labelled import quantity, unlabelled
 
 
 @dataclass(frozen=True)

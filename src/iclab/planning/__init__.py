@@ -1,4 +1,4 @@
-"""Inverse questions about pretraining: how many tasks, sequences, examples; which split; what a run will show."""
+"""Inverse questions about pretraining: numbers of tasks, sequences and examples, best split, forecast of a run."""
 
 from typing import TYPE_CHECKING
 

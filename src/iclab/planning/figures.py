@@ -1,4 +1,4 @@
-"""The curve behind each answer of `iclab plan`."""
+"""Figures of `iclab plan`: the curve behind each answer."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["SIZES", "forecast_figure", "gap_figure", "requirement_figure", "ridge_figure", "split_figure"]
+
 SIZES = {
     "alpha": "examples of a context  $\\alpha = N/D$",
     "kappa": "tasks of the pool  $\\kappa = K/D$",
@@ -20,34 +22,39 @@ SIZES = {
 }
 
 
-def requirement(figure: "Figure", asked: Any, quantity: str, found: inverse.Required) -> None:
-    """The error against the size that was asked for; where it is low enough is shaded."""
+def requirement_figure(figure: "Figure", question: Any, quantity: str, found: inverse.Required) -> None:
+    """The error against the size in question; sizes that reach the error are shaded."""
     ends = [end for interval in found.intervals for end in interval if 0 < end < np.inf]
     sizes = np.geomspace(min([0.1, *ends]) / 3, max([30.0, *ends]) * 3, 500)
     curve = inverse.error_of(
-        Ratios(**{**asked.sizes(), quantity: sizes}, noise=asked.noise), asked.ridge, asked.target
+        Ratios(**{**question.sizes(), quantity: sizes}, noise=question.noise), question.ridge, question.target
     )
     axes = figure.subplots()
     figures.theory_line(axes, sizes, curve)
-    figures.level_lines(axes, [asked.error])
+    figures.level_lines(axes, [question.error])
     for low, high in found.intervals:
         axes.axvspan(max(low, sizes[0]), min(high, sizes[-1]), color=figures.COLORS[5], alpha=0.25, lw=0)
-    ridge = "the best ridge" if asked.ridge == inverse.BEST else f"ridge {asked.ridge:g}"
-    _labelled(axes, SIZES[quantity], f"{asked.target} error at {ridge}; shaded: at most {asked.error:g}")
+    ridge = "the best ridge" if question.ridge == inverse.BEST else f"ridge {question.ridge:g}"
+    _labeled(axes, SIZES[quantity], f"{question.target} error at {ridge}; shaded: at most {question.error:g}")
 
 
-def split(figure: "Figure", asked: Any, found: inverse.Split) -> None:
-    """The error against the context length, with all labelled examples spent."""
-    lengths = np.unique(np.round(np.geomspace(1, asked.tokens, 300)))
-    sizes = {"alpha": lengths / asked.dimension, "tau": np.floor(asked.tokens / lengths) / asked.dimension**2}
-    curve = inverse.error_of(Ratios(kappa=found.ratios.kappa, noise=asked.noise, **sizes), asked.ridge, asked.target)
+def split_figure(figure: "Figure", question: Any, found: inverse.Split) -> None:
+    """The error against the context length, at a fixed number of labeled examples."""
+    lengths = np.unique(np.round(np.geomspace(1, question.tokens, 300)))
+    sizes = {
+        "alpha": lengths / question.dimension,
+        "tau": np.floor(question.tokens / lengths) / question.dimension**2,
+    }
+    curve = inverse.error_of(
+        Ratios(kappa=found.ratios.kappa, noise=question.noise, **sizes), question.ridge, question.target
+    )
     axes = figure.subplots()
     figures.theory_line(axes, lengths, curve)
     axes.plot(found.context_length, found.error, "o", color=figures.COLORS[1])
-    _labelled(axes, "examples of a context  $N$", f"{asked.target} error of {asked.tokens} labelled examples")
+    _labeled(axes, "examples of a context  $N$", f"{question.target} error of {question.tokens} labeled examples")
 
 
-def ridges(figure: "Figure", ratios: Ratios, best: dict[str, float]) -> None:
+def ridge_figure(figure: "Figure", ratios: Ratios, best: dict[str, float]) -> None:
     """Both errors against the ridge, with the best ones marked where they are positive."""
     strengths = np.geomspace(1e-6, 1e2, 300)
     errors = generalization.errors(ratios, ridge=strengths)
@@ -57,27 +64,27 @@ def ridges(figure: "Figure", ratios: Ratios, best: dict[str, float]) -> None:
         if 0 < ridge < np.inf:
             axes.plot(ridge, getattr(generalization.errors(ratios, ridge=ridge), target), "o", color=color)
     axes.legend()
-    _labelled(axes, "ridge  λ", "errors on new tasks and on the pool")
+    _labeled(axes, "ridge  λ", "errors on new tasks and on the pool")
 
 
-def gaps(figure: "Figure", ratios: Ratios, ridge: float, critical_kappa: float) -> None:
-    """The gap against the size of the pool, with κ of the question and κ_c."""
+def gap_figure(figure: "Figure", ratios: Ratios, ridge: float, critical_kappa: float) -> None:
+    """The gap against the size of the pool, with the given κ and κ_c."""
     kappa = np.geomspace(0.05, 100, 400)
     gap = generalization.diversity_gap(Ratios(ratios.alpha, kappa, ratios.tau, ratios.noise), ridge=ridge)
     axes = figure.subplots()
     figures.theory_line(axes, kappa, gap)
     axes.axvline(critical_kappa, color=figures.COLORS[1], lw=1, ls="--", label="$\\kappa_c$")
     if np.isfinite(ratios.kappa):
-        axes.axvline(float(ratios.kappa), color=figures.COLORS[0], lw=1, label="κ asked for")
+        axes.axvline(float(ratios.kappa), color=figures.COLORS[0], lw=1, label="given κ")
     axes.legend()
-    _labelled(axes, SIZES["kappa"], f"gap between new and known tasks, ridge {ridge:.3g}", error="gap  ICL − IDG")
+    _labeled(axes, SIZES["kappa"], f"gap between new and pool tasks, ridge {ridge:.3g}", error="gap  ICL − IDG")
 
 
-def forecast(figure: "Figure", asked: Any, found: inverse.Forecast) -> None:
-    """The limit against the number of sequences, and what the run will show."""
+def forecast_figure(figure: "Figure", question: Any, found: inverse.Forecast) -> None:
+    """The limit against the number of sequences, and the best approximation of the run."""
     tau = np.geomspace(0.1, 10, 300) * max(1.0, float(found.ratios.tau))
     ratios = found.ratios
-    curve = generalization.errors(Ratios(ratios.alpha, ratios.kappa, tau, ratios.noise), ridge=asked.ridge)
+    curve = generalization.errors(Ratios(ratios.alpha, ratios.kappa, tau, ratios.noise), ridge=question.ridge)
     axes = figure.subplots()
     for color, target in figures.colored(("icl", "idg")):
         figures.theory_line(axes, tau, getattr(curve, target), color=color, label=f"{target}, D → ∞")
@@ -85,10 +92,10 @@ def forecast(figure: "Figure", asked: Any, found: inverse.Forecast) -> None:
             ratios.tau, getattr(found.leverage or found.pool, target), "x", color=color, label=f"{target}, this run"
         )
     axes.legend()
-    _labelled(axes, SIZES["tau"], f"a run in {asked.dimension} dimensions")
+    _labeled(axes, SIZES["tau"], f"a run in {question.dimension} dimensions")
 
 
-def _labelled(axes: "Axes", sizes: str, title: str, *, error: str = "mean squared error") -> None:
+def _labeled(axes: "Axes", sizes: str, title: str, *, error: str = "mean squared error") -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel(sizes)

@@ -1,4 +1,4 @@
-"""Flags that the questions of `iclab plan` share, and the sizes that they give."""
+"""Flags shared by the questions of `iclab plan`, and the sizes that they give."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,13 +8,18 @@ from typing import Any, Literal
 
 from iclab.numerics import require, whole_number
 
+__all__ = [
+    "COUNTS", "Answer", "ContextFlags", "CountFlags", "ErrorFlags", "PoolFlags", "PretrainingFlags", "Question",
+    "ReachFlags", "ratio_given",
+]  # fmt: skip
+
 COUNTS = {"alpha": ("context_length", 1), "kappa": ("tasks", 1), "tau": ("sequences", 2)}
 """The count that each ratio stands for, and the power of D that divides it."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is printed, as a table and sentences or as JSON, and how the figure is drawn."""
+    """An answer: a table and sentences, the same as numbers for JSON, and the drawing of the figure."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -25,7 +30,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Question(ABC):
-    """What every question takes. Raises ValueError, by the name of the flag, for sizes that do not make sense."""
+    """Flags of every question. Raises ValueError, by the name of the flag, for invalid sizes."""
 
     noise: float = 0.0  # ρ, variance of the label noise, where labels have variance 1 + ρ
     figure: Path | None = None  # write the curve behind the answer to this PDF
@@ -43,37 +48,37 @@ class Question(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ReachFlags:
-    """Which error is to be reached."""
+    """The error to reach."""
 
     error: float  # mean squared error to reach, label noise included
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountFlags:
-    """Whether sizes are counted."""
+    """The dimension, for sizes as counts."""
 
     dimension: int | None = None  # D, entries of an input; with it sizes are counted too
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorFlags:
-    """Which error is meant."""
+    """The ridge and the kind of error."""
 
-    ridge: Literal["best"] | float = "best"  # λ, ridge of the readout; best: chosen anew at every size
+    ridge: Literal["best"] | float = "best"  # λ, ridge of the readout; best: optimal at every size
     target: Literal["icl", "idg"] = "icl"  # which error: on new tasks (icl) or on tasks of the pool (idg)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContextFlags:
-    """How long contexts are."""
+    """The context length."""
 
-    alpha: float | None = None  # α = N/D, labelled examples of a context; inf: without end
+    alpha: float | None = None  # α = N/D, labeled examples of a context; inf: infinite context length
     context_length: int | None = None  # N, in place of alpha; needs dimension
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolFlags:
-    """How many tasks there are."""
+    """The number of tasks."""
 
     kappa: float | None = None  # κ = K/D, tasks of the pool; inf: a fresh task in every context
     tasks: int | None = None  # K, in place of kappa; needs dimension
@@ -81,21 +86,21 @@ class PoolFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainingFlags:
-    """How many sequences there are."""
+    """The number of sequences."""
 
-    tau: float | None = None  # τ = n/D², pretraining sequences; inf: without end
+    tau: float | None = None  # τ = n/D², pretraining sequences; inf: infinite pretraining
     sequences: int | None = None  # n, in place of tau; needs dimension
 
 
-def ratio_given(asked: Any, name: str) -> float:
+def ratio_given(question: Any, name: str) -> float:
     """One size as a ratio, from the flag of the ratio or from that of its count."""
     count_name, power = COUNTS[name]
-    value, count = getattr(asked, name), getattr(asked, count_name)
-    require(value is None or count is None, f"{name} and {count_name} say the same; got both. Give one of them.")
+    value, count = getattr(question, name), getattr(question, count_name)
+    require(value is None or count is None, f"{name} and {count_name} are the same size; got both. Give one of them.")
     if count is None:
         if value is None:
             raise ValueError(f"{name} must be given, or {count_name} with dimension. For no limit write inf.")
         return float(value)
-    require(asked.dimension is not None, f"dimension must be given with {count_name}; got none.")
-    dimension = whole_number("dimension", asked.dimension)
+    require(question.dimension is not None, f"dimension must be given with {count_name}; got none.")
+    dimension = whole_number("dimension", question.dimension)
     return whole_number(count_name, count) / dimension**power

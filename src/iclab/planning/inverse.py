@@ -1,26 +1,42 @@
-"""Inverse questions about pretraining: how many tasks, sequences, examples; which split; what a run will show.
+"""Inverse questions about pretraining: numbers of tasks, sequences and examples, best split, forecast of a run.
 
 Errors are not monotone in any ratio, so an answer is a set of intervals: a scan over all sizes, each dip and peak
-polished, each crossing of the wanted error solved for. Ratios count for each dimension: context length N = αD,
+polished, each crossing of the error to reach solved for. Sizes are ratios to the dimension: context length N = αD,
 tasks K = κD, sequences n = τD².
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from iclab.numerics import LEAST, Values, instance, magnitude_number, one_of, positive, require, whole_number
+from iclab.numerics import (
+    FIXED_STREAM,
+    LEAST,
+    Validated,
+    Values,
+    instance,
+    magnitude_number,
+    one_of,
+    positive,
+    require,
+    whole_number,
+)
 from iclab.numerics.crossings import intervals, with_turns
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.finite_size import LEAST_DIMENSION, ContextLaw, Pool, SphereTasks, leverage_errors, pool_errors
 from iclab.theory.generalization import TARGETS, best_ridge, critical_kappa, diversity_gap, errors
 
+__all__ = [
+    "BEST", "QUANTITIES", "Forecast", "Regime", "Required", "Split", "best_split", "error_of", "forecast", "regime",
+    "required",
+]  # fmt: skip
+
 QUANTITIES = ("alpha", "kappa", "tau")
-BEST = "best"  # a ridge chosen anew at every size
+BEST = "best"  # the optimal ridge at every size
 _SCAN = np.concatenate([[LEAST], np.unique(np.concatenate([np.geomspace(1e-6, 1e9, 361), [1.0]])), [np.inf]])
 _COARSE = np.concatenate([np.geomspace(1e-2, 1e5, 22), [np.inf]])  # for advice
-_STREAM = 20240518  # of the pool of a forecast
 
 
 @dataclass(frozen=True)
@@ -38,7 +54,7 @@ class Required:
 
 @dataclass(frozen=True)
 class Split:
-    """The division of a budget of labelled examples into contexts that has the least error."""
+    """The division of a budget of labeled examples into contexts that has the least error."""
 
     context_length: int
     sequences: int
@@ -49,11 +65,11 @@ class Split:
 
 @dataclass(frozen=True)
 class Regime:
-    """Whether pretraining memorizes its tasks or learns in context.
+    """The regime of pretraining: memorization of its tasks, or in-context learning.
 
-    Memorizing: fewer tasks than dimensions, so that new tasks stay worse by 1 − κ however long contexts and
-    pretraining are. gap is ICL − IDG now. Below critical_kappa longer contexts end up worse without ridge, if there
-    is noise and pretraining has an end.
+    Memorization: fewer tasks than dimensions, so that the error on new tasks exceeds that on the pool by 1 − κ even
+    for infinite contexts and infinite pretraining. `gap` is ICL − IDG at these ratios. Below critical_kappa longer
+    contexts are worse in the end without ridge, if there is noise and pretraining is finite.
     """
 
     memorizing: bool
@@ -65,7 +81,7 @@ class Regime:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run of finite dimension will show: in the proportional limit, for its pool, with unequal leverage."""
+    """Predicted errors of a run of finite dimension: proportional limit, for its pool, with unequal leverage."""
 
     ratios: Ratios
     limit: Errors
@@ -74,19 +90,19 @@ class Forecast:
 
 
 def required(
-    quantity: str,
+    quantity: Validated[str],
     *,
-    error: float,
-    alpha: float | None = None,
-    kappa: float | None = None,
-    tau: float | None = None,
-    noise: float,
-    ridge: float | str = 0.0,
-    target: str = "icl",
+    error: Validated[float],
+    alpha: Validated[float | None] = None,
+    kappa: Validated[float | None] = None,
+    tau: Validated[float | None] = None,
+    noise: Validated[float],
+    ridge: Validated[float | str] = 0.0,
+    target: Validated[str] = "icl",
 ) -> Required:
-    """Which alpha, kappa or tau reaches an error, the other two being given; ridge "best" is chosen at each size.
+    """The values of alpha, kappa or tau that reach an error, given the other two; ridge "best" is optimal at each.
 
-    At both ends of an interval the error holds, to the last digits; just outside it does not. Dips narrower than
+    At both ends of an interval the error is reached, to the last digits; just outside it is not. Dips narrower than
     a tenth of a decade that touch the error between two points of the scan are polished; narrower ones are missed.
 
     Raises ValueError for an unknown quantity or target, for ratios missing or too many, and for values out of
@@ -96,7 +112,7 @@ def required(
     """
     given = {"alpha": alpha, "kappa": kappa, "tau": tau}
     _require_question(quantity, given, target)
-    wanted = positive("error", error)
+    level = positive("error", error)
     others = {name: magnitude_number(name, value, infinite=True) for name, value in given.items() if name != quantity}
     noise = magnitude_number("noise", noise, zero=True)
 
@@ -106,22 +122,26 @@ def required(
     sizes, heights = with_turns(curve, _SCAN)
     lowest = int(np.argmin(heights))
     floor, best = float(heights[lowest]), _limit(float(sizes[lowest]))
-    found = intervals(curve, sizes, heights, wanted)
+    found = intervals(curve, sizes, heights, level)
     if found:
         return Required(found, floor, _remark(quantity, found, floor, best), best)
-    refusal = (
-        f"No {quantity} reaches {wanted:g}: the least {target} error is {floor:.4g}, at {quantity} = {best:.4g}."
-    )
-    return Required((), floor, f"{refusal} {_help(quantity, others, noise, ridge, target, wanted, floor)}", best)
+    refusal = f"No {quantity} reaches {level:g}: the least {target} error is {floor:.4g}, at {quantity} = {best:.4g}."
+    return Required((), floor, f"{refusal} {_help(quantity, others, noise, ridge, target, level, floor)}", best)
 
 
 def best_split(
-    tokens: int, *, dimension: int, kappa: float, noise: float, ridge: float | str = BEST, target: str = "icl"
+    tokens: Validated[int],
+    *,
+    dimension: Validated[int],
+    kappa: Validated[float],
+    noise: Validated[float],
+    ridge: Validated[float | str] = BEST,
+    target: Validated[str] = "icl",
 ) -> Split:
-    """How to divide n·N labelled examples into n sequences of N, for the least error.
+    """The division of n·N labeled examples into n sequences of N that has the least error.
 
     The error is that of the proportional limit at the rounded sizes. Without ridge it has a peak at τ = 1, on
-    either side of which the least may lie.
+    either side of which the minimum may lie.
 
     Raises ValueError for tokens or a dimension below 1, values out of their domain and an unknown target.
 
@@ -139,7 +159,7 @@ def best_split(
         return float(whole[int(np.argmin(error_of(ratios(whole), ridge, target)))])
 
     length = least(np.geomspace(1.0, float(budget), 300))
-    for reach in (2.0, 1.05):  # whole sequences make the curve uneven: the first dip found may not be the deepest
+    for reach in (2.0, 1.05):  # integer counts make the curve jagged: the first dip found may not be the deepest
         low, high = max(1.0, length / reach), min(float(budget), length * reach)
         counts = np.unique(np.round(np.geomspace(budget / high, budget / low, 500)))
         length = least(np.concatenate([np.geomspace(low, high, 500), budget // counts]))
@@ -148,8 +168,8 @@ def best_split(
     return Split(int(length), int(budget // length), chosen, strength, float(error_of(chosen, strength, target)))
 
 
-def regime(ratios: Ratios, *, ridge: float = 0.0) -> Regime:
-    """Whether pretraining at these ratios memorizes or learns in context, and how far it is from κ_c.
+def regime(ratios: Validated[Ratios], *, ridge: Validated[float] = 0.0) -> Regime:
+    """The regime of pretraining at these ratios, memorization or in-context learning, and its κ_c.
 
     Raises ValueError for a negative ridge.
 
@@ -165,14 +185,20 @@ def regime(ratios: Ratios, *, ridge: float = 0.0) -> Regime:
         gap=float(diversity_gap(Ratios(alpha, kappa, tau, noise), ridge=penalty)),
         lasting_gap=max(0.0, 1 - kappa),
         critical_kappa=critical,
-        longer_contexts_hurt=kappa < critical and noise > 0 and np.isfinite(tau),
+        longer_contexts_hurt=bool(kappa < critical and noise > 0 and np.isfinite(tau)),
     )
 
 
 def forecast(
-    dimension: int, *, context_length: int, sequences: int, tasks: int | None = None, noise: float, ridge: float = 0.0
+    dimension: Validated[int],
+    *,
+    context_length: Validated[int],
+    sequences: Validated[int],
+    tasks: Validated[int | None] = None,
+    noise: Validated[float],
+    ridge: Validated[float] = 0.0,
 ) -> Forecast:
-    """What pretraining on n sequences of N examples in D dimensions will show; no `tasks` is a fresh one each time.
+    """Forecast of pretraining on n sequences of N examples in D dimensions; tasks=None is a fresh task for each.
 
     The pool is on the sphere of radius √D, from a fixed stream; another pool moves the finite-size errors a
     little. ICL is on new tasks of the sphere. Cost: 1 s at D = 128, 10 s at D = 512.
@@ -194,7 +220,7 @@ def forecast(
     else:
         count = whole_number("tasks", tasks)
         require(count * d <= 1e8, f"tasks must be at most 1e8/D, in memory; got {count}. Leave them out for more.")
-        pool = Pool(sphere.draw(count, np.random.default_rng(_STREAM)))
+        pool = Pool(sphere.draw(count, np.random.default_rng(FIXED_STREAM)))
         law, kappa = ContextLaw(pool, context_length, noise), count / d
     ratios = Ratios(law.context_length / d, kappa, n / d**2, noise)
     return Forecast(
@@ -205,10 +231,10 @@ def forecast(
     )
 
 
-def error_of(ratios: Ratios, ridge: float | str, target: str) -> Values:
-    """ICL or IDG error at a ridge, or at the best one for that error if ridge is "best".
+def error_of(ratios: Validated[Ratios], ridge: Validated[float | str], target: Validated[str]) -> Values:
+    """ICL or IDG error at a ridge, or at the best ridge for that error if ridge is "best".
 
-    Raises ValueError for another word, a negative ridge and an unknown target.
+    Raises ValueError for another string, a negative ridge and an unknown target.
     """
     one_of("target", target, TARGETS)
     if isinstance(ridge, str):
@@ -234,13 +260,13 @@ def _help(
     quantity: str,
     others: dict[str, float],
     noise: float,
-    ridge: float | str,
+    ridge: Validated[float | str],
     target: str,
-    wanted: float,
+    level: float,
     floor: float,
 ) -> str:
-    """What would lower the floor: each other ratio, or the ridge, at its best."""
-    quieter = f"Label noise alone costs {noise:g}" if wanted < noise else ""
+    """Changes that would lower the floor: each other ratio, or the ridge, at its best."""
+    quieter = f"Label noise alone costs {noise:g}" if level < noise else ""
     offers = []
     for name in others:
         heights = error_of(
@@ -254,7 +280,7 @@ def _help(
     lower = sorted(offer for offer in offers if offer[0] < 0.999 * floor)
     if not lower:
         return f"{quieter or 'No other ratio and no ridge lowers that'}: only less noise helps."
-    offered = (f"{height:.4g}{' (enough)' if height <= wanted else ''} with {change}" for height, change in lower)
+    offered = (f"{height:.4g}{' (enough)' if height <= level else ''} with {change}" for height, change in lower)
     return f"{quieter and quieter + ', so less of it is needed. '}The least error would be {', '.join(offered)}."
 
 
@@ -262,9 +288,9 @@ def _limit(size: float) -> float:
     return 0.0 if size <= LEAST else size
 
 
-def _require_question(quantity: str, given: dict[str, float | None], target: str) -> None:
+def _require_question(quantity: Validated[str], given: dict[str, Any], target: Validated[str]) -> None:
     one_of("quantity", quantity, QUANTITIES)
-    require(given[quantity] is None, f"{quantity} is asked for and must not be given; got {given[quantity]!r}.")
+    require(given[quantity] is None, f"{quantity} is the unknown and must not be given; got {given[quantity]!r}.")
     for name, value in given.items():
-        require(name == quantity or value is not None, f"{name} must be given when {quantity} is asked for.")
+        require(name == quantity or value is not None, f"{name} must be given when {quantity} is the unknown.")
     one_of("target", target, TARGETS)

@@ -1,6 +1,6 @@
-"""The questions of `iclab plan`, and how each is answered from `planning`.
+"""The questions of `iclab plan`, each with its answer from `planning`.
 
-Bases stand in reverse order of the help.
+The help lists flags of base classes from last base to first.
 """
 
 import math
@@ -54,9 +54,9 @@ class HowLongContexts(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFl
 
 @dataclass(frozen=True, kw_only=True)
 class WhichSplit(Question, ErrorFlags, PoolFlags):
-    """How is a budget of labelled examples best split into sequences and contexts?"""
+    """How is a budget of labeled examples best split into sequences and contexts?"""
 
-    tokens: int  # n·N, labelled examples of all sequences together
+    tokens: int  # n·N, labeled examples of all sequences together
     dimension: int  # D, entries of an input
 
     def answer(self) -> Answer:
@@ -64,8 +64,8 @@ class WhichSplit(Question, ErrorFlags, PoolFlags):
         from iclab.planning import figures, inverse
 
         kappa = self.sizes()["kappa"]
-        asked = {"kappa": kappa, "noise": self.noise, "target": self.target}
-        split = inverse.best_split(self.tokens, dimension=self.dimension, ridge=self.ridge, **asked)
+        given = {"kappa": kappa, "noise": self.noise, "target": self.target}
+        split = inverse.best_split(self.tokens, dimension=self.dimension, ridge=self.ridge, **given)
         rows = (
             ("context length N", str(split.context_length), f"α = {split.ratios.alpha:.4g}"),
             ("sequences n", str(split.sequences), f"τ = {split.ratios.tau:.4g}"),
@@ -77,7 +77,7 @@ class WhichSplit(Question, ErrorFlags, PoolFlags):
             rows,
             (),
             asdict(split),
-            lambda figure: figures.split(figure, self, split),
+            lambda figure: figures.split_figure(figure, self, split),
         )
 
 
@@ -101,7 +101,7 @@ class WhichRidge(Question, CountFlags, PretrainingFlags, PoolFlags, ContextFlags
             rows,
             (),
             {"best_ridge": best, "error": least, "error_without_ridge": without},
-            lambda figure: figures.ridges(figure, ratios, best),
+            lambda figure: figures.ridge_figure(figure, ratios, best),
         )
 
 
@@ -110,7 +110,7 @@ class MemorizeOrLearn(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFl
     """Will pretraining memorize its tasks or learn in context, and do longer contexts help?"""
 
     def answer(self) -> Answer:
-        """The regime, the gap between new and known tasks, and κ_c."""
+        """The regime, the gap between new and pool tasks, and κ_c."""
         from iclab.planning import figures, inverse
         from iclab.problem import Ratios
         from iclab.theory.generalization import best_ridge
@@ -122,7 +122,7 @@ class MemorizeOrLearn(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFl
             ("regime", "memorizes its tasks" if found.memorizing else "learns in context"),
             ("tasks κ", f"{ratios.kappa:.4g}; the border is κ = 1"),
             ("gap ICL − IDG now", f"{found.gap:.4g} at ridge {ridge:.4g}"),
-            ("gap with contexts and pretraining without end", f"{found.lasting_gap:.4g}"),
+            ("gap with infinite contexts and pretraining", f"{found.lasting_gap:.4g}"),
             ("κ_c", f"{found.critical_kappa:.4g}"),
         )
         longer = "κ is below κ_c" if float(ratios.kappa) < found.critical_kappa else "κ is at least κ_c"
@@ -131,11 +131,11 @@ class MemorizeOrLearn(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFl
         else:
             fate = "longer contexts end up better."
         return Answer(
-            ("what", "answer"),
+            ("quantity", "answer"),
             rows,
             (f"{longer}{_unless(ratios)}: without ridge {fate}",),
             asdict(found) | {"ridge": ridge},
-            lambda figure: figures.gaps(figure, ratios, ridge, found.critical_kappa),
+            lambda figure: figures.gap_figure(figure, ratios, ridge, found.critical_kappa),
         )
 
 
@@ -144,11 +144,11 @@ class WhatWillARunShow(Question):
     """What errors will a run of finite dimension show?"""
 
     dimension: int  # D, entries of an input
-    context_length: int  # N, labelled examples of a context
+    context_length: int  # N, labeled examples of a context
     sequences: int  # n, pretraining sequences
     tasks: int | None = None  # K, tasks of the pool; none: a fresh task in every context
     ridge: float = 0.0  # λ, ridge of the readout
-    runs: int = 0  # draw and fit so many runs, 32 at least, for the band of single ones; needs JAX
+    runs: int = 0  # number of runs to draw and fit, 32 at least, for the band of single runs; needs JAX
 
     def answer(self) -> Answer:
         """Errors in the limit, for a pool of this size, with unequal leverage, and the band of drawn runs."""
@@ -162,13 +162,15 @@ class WhatWillARunShow(Question):
             noise=self.noise,
             ridge=self.ridge,
         )
-        accounts = {"limit D → ∞": found.limit, "pool": found.pool}
+        approximations = {"limit D → ∞": found.limit, "pool": found.pool}
         remark = "The correction for unequal leverage needs at least 5 dimensions."
         if found.leverage is not None:
-            accounts["pool and leverage"] = found.leverage
-            remark = "The last account is the closest to the mean of runs."
+            approximations["pool and leverage"] = found.leverage
+            remark = "The last approximation is the closest to the mean of runs."
         kinds, numbers = ("icl", "idg", "train"), asdict(found)
-        rows = [(name, *(f"{getattr(errors, kind):.4g}" for kind in kinds)) for name, errors in accounts.items()]
+        rows = [
+            (name, *(f"{getattr(errors, kind):.4g}" for kind in kinds)) for name, errors in approximations.items()
+        ]
         if self.runs:
             mean, deviation = self._band()
             spans = (f"{getattr(mean, kind):.4g} ± {2 * getattr(deviation, kind):.2g}" for kind in kinds)
@@ -176,11 +178,11 @@ class WhatWillARunShow(Question):
             remark += " The band is two standard deviations of single runs; about 95 % of runs fall into it."
             numbers["runs"] = {"mean": asdict(mean), "deviation": asdict(deviation)}
         return Answer(
-            ("account", "on new tasks", "on the pool", "on its data"),
+            ("approximation", "on new tasks", "on the pool", "on its data"),
             tuple(rows),
             (remark,),
             numbers,
-            lambda figure: figures.forecast(figure, self, found),
+            lambda figure: figures.forecast_figure(figure, self, found),
         )
 
     def _band(self) -> "tuple[FittedErrors, FittedErrors]":
@@ -197,10 +199,10 @@ class WhatWillARunShow(Question):
 
 
 def _unless(ratios: Any) -> str:
-    """Why κ_c does not count, where it does not."""
+    """The reason why κ_c does not apply; empty where it does."""
     if ratios.noise == 0:
-        return ", a limit of little noise, and there is none"
-    return ", a limit of much pretraining, and this has no end" if math.isinf(ratios.tau) else ""
+        return ", which is the limit of little noise, and there is none"
+    return ", which is the limit of long pretraining, and this is infinite" if math.isinf(ratios.tau) else ""
 
 
 QUESTIONS: Mapping[str, type[Question]] = {
@@ -214,20 +216,20 @@ QUESTIONS: Mapping[str, type[Question]] = {
 }
 
 
-def _required(asked: Any, quantity: str) -> Answer:
-    """The answer to a question of how many, as ratios and, where D is known, as counts."""
+def _required(question: Any, quantity: str) -> Answer:
+    """The sizes that reach an error, as ratios and, if D is given, as counts."""
     from iclab.planning import figures, inverse
 
-    given = asked.sizes()
+    given = question.sizes()
     found = inverse.required(
-        quantity, error=asked.error, noise=asked.noise, ridge=asked.ridge, target=asked.target, **given
+        quantity, error=question.error, noise=question.noise, ridge=question.ridge, target=question.target, **given
     )
     header = (f"{quantity} from", "to")
     rows = [(f"{low:.6g}", f"{high:.6g}") for low, high in found.intervals]
     numbers = asdict(found)
-    if asked.dimension is not None:
+    if question.dimension is not None:
         name, power = COUNTS[quantity]
-        unit = whole_number("dimension", asked.dimension) ** power
+        unit = whole_number("dimension", question.dimension) ** power
         counts = [_whole(low * unit, high * unit) for low, high in found.intervals]
         numbers[name] = [span for span in counts if span is not None]
         header += (f"{name} from", "to")
@@ -238,11 +240,11 @@ def _required(asked: Any, quantity: str) -> Answer:
         tuple(rows),
         (found.advice,),
         numbers,
-        lambda figure: figures.requirement(figure, asked, quantity, found),
+        lambda figure: figures.requirement_figure(figure, question, quantity, found),
     )
 
 
-def _whole(low: float, high: float) -> tuple[float, float] | None:
+def _whole(low: float, high: float) -> tuple[int | float, int | float] | None:
     """The first and the last whole number, one at least, in an interval whose ends are known to rounding."""
     first = low if math.isinf(low) else max(1.0, math.ceil(low * (1 - 1e-12)))
     last = high if math.isinf(high) else math.floor(high * (1 + 1e-12))

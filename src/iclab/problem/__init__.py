@@ -2,7 +2,7 @@
 
 from iclab.problem.pretraining import Pretraining
 from iclab.problem.ratios import Ratios
-from iclab.problem.regression import Regression, checked_lengths, checked_mixture
+from iclab.problem.regression import Lengths, Regression, checked_lengths, checked_mixture
 from iclab.problem.tasks import (
     ContextLaw,
     NormalTasks,
@@ -16,6 +16,6 @@ from iclab.problem.tasks import (
 )
 
 __all__ = [
-    "ContextLaw", "NormalTasks", "Pool", "Pretraining", "Ratios", "Regression", "SphereTasks", "TaskMoments", "Tasks",
-    "checked_lengths", "checked_mixture", "require_tasks", "sphere_law", "symmetric_root",
+    "ContextLaw", "Lengths", "NormalTasks", "Pool", "Pretraining", "Ratios", "Regression", "SphereTasks",
+    "TaskMoments", "Tasks", "checked_lengths", "checked_mixture", "require_tasks", "sphere_law", "symmetric_root",
 ]  # fmt: skip

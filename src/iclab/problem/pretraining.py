@@ -6,24 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from iclab.numerics import instance, magnitude_number, require, whole_number
+from iclab.numerics import Validated, checks_its_fields, instance, magnitude_number, require, whole_number
 from iclab.problem.ratios import Ratios
 
+__all__ = ["Pretraining"]
 
+
+@checks_its_fields
 @dataclass(frozen=True)
 class Pretraining:
-    """Finite pretraining: n sequences of in-context regression, with N labelled examples each and a pool of K tasks.
+    """Finite pretraining: n sequences of in-context regression, with N labeled examples each and a pool of K tasks.
 
-    Inputs are N(0, I/D) and tasks N(0, I), or spread over the sphere of radius √D where normalized. Balanced use
-    takes every task of the pool n/K times; else each sequence takes one at random. A fresh task for every sequence
-    is tasks=None.
+    Inputs are N(0, I/D). Tasks are N(0, I), or uniform on the sphere of radius √D if normalized. If balanced, every
+    task of the pool is used n/K times; else each sequence takes one at random. tasks=None is a fresh task for every
+    sequence.
 
     Raises ValueError for sizes that are no whole numbers >= 1, negative noise, flags that are not True or False, a
-    pool larger than the sequences and balanced use that does not come out even.
+    pool of more tasks than sequences, and balanced use where n is no multiple of K.
     """
 
     dimension: int  # D, entries of an input
-    context_length: int  # N, labelled examples before the query
+    context_length: int  # N, labeled examples before the query
     sequences: int  # n, contexts seen in pretraining
     tasks: int | None = None  # K, tasks of the pool; None: a fresh one for every sequence
     noise: float = 0.0  # ρ, variance of the label noise
@@ -55,10 +58,17 @@ class Pretraining:
         )
 
     @classmethod
-    def of(cls, ratios: Ratios, dimension: int, *, normalized: bool = True, balanced: bool = True) -> "Pretraining":
-        """Whole sizes next to the ratios: N = αD, K = κD and n = τD², or K times a whole number if balanced.
+    def of(
+        cls,
+        ratios: Validated[Ratios],
+        dimension: Validated[int],
+        *,
+        normalized: Validated[bool] = True,
+        balanced: Validated[bool] = True,
+    ) -> "Pretraining":
+        """The whole sizes nearest to the ratios: N = αD, K = κD and n = τD², or K times a whole number if balanced.
 
-        What they make of the ratios is in `ratios`, at which theory is to be asked.
+        Compare with theory at the rounded sizes' own `ratios`.
 
         Raises ValueError for sizes that round to 0, for α or τ that is infinite and for arrays.
         """
@@ -93,7 +103,7 @@ class Pretraining:
 
 
 def _rounded(name: str, ratio: Any, unit: int, what: str) -> int:
-    """The whole number next to ratio · unit. Raises ValueError unless it is finite and at least 1."""
+    """The whole number nearest to ratio · unit. Raises ValueError unless it is finite and at least 1."""
     require(
         np.ndim(ratio) == 0 and bool(np.isfinite(ratio)),
         f"{name} must be one finite number at finite dimension; got {ratio!r}. Give one number for each run.",

@@ -5,38 +5,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.numerics import Values, magnitude
+from iclab.numerics import Values, checks_its_fields, magnitude
 
 if TYPE_CHECKING:
     Ratio = Values
 else:
-    Ratio = float  # a case holds plain numbers, and flags are made for these
+    Ratio = float  # the type of flags: a case holds plain numbers
+
+__all__ = ["Ratios"]
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Ratios:
     """In-context regression in the proportional limit: D → ∞ with N = αD, K = κD and n = τD².
 
-    Inputs have covariance I/D and tasks I, so labels have variance 1 + ρ. Infinity is a value: α = ∞ are
-    contexts without end, κ = ∞ a fresh task in every context, τ = ∞ pretraining without end. Fields may be
-    arrays that broadcast together: one call then answers a grid. Finite values lie between 1e-40 and 1e40, and
+    Inputs have covariance I/D and tasks I, so labels have variance 1 + ρ. Infinity is a value: α = ∞ is
+    infinite context length, κ = ∞ a fresh task in every context, τ = ∞ infinite pretraining. Fields may be
+    arrays that broadcast together: a grid of problems. Finite values lie between 1e-40 and 1e40, and
     noise may be 0.
 
     Raises ValueError for a ratio that is not positive, for negative noise and for sizes out of that range.
     """
 
-    alpha: Ratio  # α = N/D, labelled examples for each input dimension
+    alpha: Ratio  # α = N/D, labeled examples for each input dimension
     kappa: Ratio  # κ = K/D, tasks of the pool for each input dimension
     tau: Ratio  # τ = n/D², sequences for each squared input dimension
     noise: Ratio  # ρ, variance of the label noise
 
     def __post_init__(self) -> None:
         advice = {
-            "alpha": "For a context without end write alpha=inf.",
+            "alpha": "For infinite context length write alpha=inf.",
             "kappa": "For a fresh task in every context write kappa=inf.",
-            "tau": "For pretraining without end write tau=inf.",
+            "tau": "For infinite pretraining write tau=inf.",
         }
-        values = [magnitude(name, _read(getattr(self, name)), advice=text) for name, text in advice.items()]
+        values = [magnitude(name, _number(getattr(self, name)), advice=text) for name, text in advice.items()]
         values.append(
             magnitude("noise", self.noise, zero=True, infinite=False, advice="Variances are never negative.")
         )
@@ -49,6 +52,6 @@ class Ratios:
             object.__setattr__(self, field.name, value.item() if np.ndim(value) == 0 else value)
 
 
-def _read(ratio: Any) -> Any:
-    """The ratio; the text "inf", as infinity is written in JSON, is a number here."""
+def _number(ratio: Any) -> Any:
+    """The ratio; "inf", the JSON form of infinity, as a number."""
     return np.inf if isinstance(ratio, str) and ratio == "inf" else ratio

@@ -1,31 +1,32 @@
 """The exact error of a readout at finite size, under any law of contexts.
 
-The readout G of shape (D, D+1) answers x_qᵀ G g from g = [(D/N) Σ y x ; (1/N) Σ y²], with inputs x ~ N(0, S/D).
-Its error is a quadratic in G whose coefficients need only four averages over the tasks: nothing is sampled.
+The readout G of shape (D, D+1) predicts x_qᵀ G g from the D + 1 features g = [(D/N) Σ y x ; (1/N) Σ y²], with inputs
+x ~ N(0, S/D). Its error is a quadratic in G whose coefficients need only four averages over tasks, without sampling.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, require
+from iclab.numerics import Validated, instance, numbers, require
 from iclab.problem.tasks import ContextLaw
 
-Array = np.ndarray
+__all__ = ["FeatureMoments", "error_of", "exact_error", "feature_moments", "readout_of"]
 
 
 @dataclass(frozen=True)
 class FeatureMoments:
-    """The moments of g and the task through which a law of contexts enters the error of a readout."""
+    """Moments of the features g and the task, through which a law of contexts enters the error of a readout."""
 
-    cross: Float[Array, "D+1 D"]  # A = E g wᵀ
-    second: Float[Array, "D+1 D+1"]  # B = E g gᵀ
-    inputs: Float[Array, "D D"]  # S
+    cross: Float[np.ndarray, "feature D"]  # A = E g wᵀ
+    second: Float[np.ndarray, "feature feature"]  # B = E g gᵀ
+    inputs: Float[np.ndarray, "D D"]  # S
     null_error: float  # E y_q²
 
 
-def feature_moments(law: ContextLaw) -> FeatureMoments:
+def feature_moments(law: Validated[ContextLaw]) -> FeatureMoments:
     """Moments of the features of a law of contexts, exact at every dimension and context length.
 
     Source: lu2025asymptotic, theory code (gen_err_analytical, sphere tasks); any tasks and inputs derived in
@@ -43,7 +44,9 @@ def feature_moments(law: ContextLaw) -> FeatureMoments:
     return FeatureMoments(np.vstack([s @ tasks.second, tasks.skew]), second, s, tasks.variance)
 
 
-def exact_error(readout: Float[Array, "*batch D D+1"], law: ContextLaw) -> Float[Array, "*batch"]:
+def exact_error(
+    readout: Validated[Float[ArrayLike, "*batch D feature"]], law: Validated[ContextLaw]
+) -> float | Float[np.ndarray, "*batch"]:
     """Mean squared error of a readout under a law of contexts, target noise included: no sampling, any D and N.
 
     Raises ValueError for a readout whose shape does not end in (D, D+1).
@@ -54,8 +57,10 @@ def exact_error(readout: Float[Array, "*batch D D+1"], law: ContextLaw) -> Float
     return error_of(readout, feature_moments(law))
 
 
-def error_of(readout: Float[Array, "*batch D D+1"], moments: FeatureMoments) -> Float[Array, "*batch"]:
-    """exact_error, from moments that were built once.
+def error_of(
+    readout: Validated[Float[ArrayLike, "*batch D feature"]], moments: FeatureMoments
+) -> float | Float[np.ndarray, "*batch"]:
+    """exact_error from given moments, for many readouts under one law.
 
     Source: derived in docs/derivations/finite_size.
     """
@@ -67,8 +72,8 @@ def error_of(readout: Float[Array, "*batch D D+1"], moments: FeatureMoments) -> 
     return moments.null_error + (cost - 2 * gain) / d
 
 
-def readout_of(gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D+1"]:
-    """The readout [Γᵀ/D, 0] that answers as linear attention with the matrix Γ does.
+def readout_of(gamma: Validated[Float[ArrayLike, "*batch D D"]]) -> Float[np.ndarray, "*batch D feature"]:
+    """The readout [Γᵀ/D, 0], whose predictions are those of linear attention with the matrix Γ.
 
     Raises ValueError for a matrix that is not square.
 

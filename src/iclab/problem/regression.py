@@ -3,22 +3,25 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
-from iclab.numerics import (
-    checked_number,
-    numbers,
-    require,
-    whole_numbers,
-)
+from numpy.typing import ArrayLike
+
+from iclab.numerics import Validated, Wholes, checked_number, checks_its_fields, numbers, require, whole_numbers
+
+__all__ = ["Lengths", "Regression", "checked_lengths", "checked_mixture"]
 
 _VARIANCE = "Variances are never negative."
+_EXAMPLES = "Count the labeled examples, not the query."
+Lengths = Annotated[tuple[int, ...], Wholes(advice=_EXAMPLES)]  # a field of a case: one or several context lengths
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Regression:
     """The law of one context of in-context linear regression.
 
-    Inputs x ~ N(0, Λ), a task w ~ N(0, Ω) for each context, labels y = wᵀx + noise; N labelled examples
+    Inputs x ~ N(0, Λ), a task w ~ N(0, Ω) for each context, labels y = wᵀx + noise; N labeled examples
     precede the query. Λ and Ω are diagonal here; for others see theory.population.moments_from.
 
     Raises ValueError for impossible numbers. Eigenvalues that come unsorted are sorted, largest first,
@@ -26,7 +29,7 @@ class Regression:
     """
 
     eigenvalues: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)  # λ, of the input covariance, largest first
-    context_length: int | tuple[int, ...] = 31  # N, labelled examples before the query; several: mixed evenly
+    context_length: int | tuple[int, ...] = 31  # N, labeled examples before the query; several: mixed evenly
     noise: float = 0.0  # ρ, variance of the label noise
     task_eigenvalues: tuple[float, ...] | None = None  # ω, of the task covariance in the same basis; None: all 1
 
@@ -75,21 +78,21 @@ class Regression:
         return self.task_eigenvalues or (1.0,) * self.dimension
 
 
-def checked_lengths(lengths: int | Iterable[int], name: str = "context_length") -> tuple[int, ...]:
+def checked_lengths(lengths: Validated[int | Iterable[int]], name: str = "context_length") -> tuple[int, ...]:
     """Checked context lengths as a tuple. Raises ValueError for none, for a fraction or for one below 1."""
-    return whole_numbers(name, lengths, advice="Count the labelled examples, not the query.")
+    return whole_numbers(name, lengths, advice=_EXAMPLES)
 
 
 def checked_mixture(
-    problem: Regression, in_context_fraction: float, in_weight_task: Iterable[float]
+    problem: Regression, in_context_fraction: Validated[float], in_weight_task: Validated[ArrayLike]
 ) -> tuple[float, ...]:
-    """The checked task that the sequences of a mixture share whose task is not fresh.
+    """The in-weight task of a mixture, checked: the one that all sequences without a fresh task share.
 
     Raises ValueError for a fraction outside [0, 1] and for a task that is not D finite numbers.
     """
     require(
         0 <= checked_number("in_context_fraction", in_context_fraction) <= 1,
-        f"in_context_fraction must be between 0 and 1; got {in_context_fraction!r}. It is a share of the sequences.",
+        f"in_context_fraction must be between 0 and 1; got {in_context_fraction!r}. It is a part of the sequences.",
     )
     task = numbers("in_weight_task", in_weight_task)
     require(
@@ -100,12 +103,12 @@ def checked_mixture(
     return tuple(task.tolist())
 
 
-def _context_length(lengths: int | Iterable[int]) -> int | tuple[int, ...]:
+def _context_length(lengths: Validated[int | Iterable[int]]) -> int | tuple[int, ...]:
     several = checked_lengths(lengths)
     return several if isinstance(lengths, Iterable) else several[0]
 
 
-def _spectrum(name: str, values: Iterable[float]) -> tuple[float, ...]:
+def _spectrum(name: str, values: Validated[Iterable[float]]) -> tuple[float, ...]:
     require(
         isinstance(values, Iterable),
         f"{name} must be a list of numbers; got {values!r}. Write (0.4, 0.3), for example.",

@@ -1,51 +1,65 @@
 """Laws of tasks, and of contexts whose tasks follow one: pools, tasks on the sphere, normal tasks."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked_covariance, instance, magnitude_number, numbers, require, whole_number
+from iclab.numerics import (
+    Validated,
+    checked_covariance,
+    checks_its_fields,
+    instance,
+    magnitude_number,
+    numbers,
+    require,
+    whole_number,
+)
 
-Array = np.ndarray
+__all__ = [
+    "ContextLaw", "NormalTasks", "Pool", "SphereTasks", "TaskMoments", "Tasks", "require_tasks", "sphere_law",
+    "symmetric_root",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class TaskMoments:
     """Averages over tasks w, with v = wᵀSw/D + ρ the variance of a label given its task."""
 
-    second: Float[Array, "D D"]  # E w wᵀ
+    second: Float[np.ndarray, "D D"]  # E w wᵀ
     variance: float  # E v
-    skew: Float[Array, "D"]  # E v w
+    skew: Float[np.ndarray, "D"]  # E v w
     square: float  # E v²
 
 
+@runtime_checkable
 class Tasks(Protocol):
-    """A law of tasks: what Pool, SphereTasks and NormalTasks are."""
+    """A law of tasks, as Pool, SphereTasks and NormalTasks."""
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of task entries."""
         ...
 
-    def moments(self, inputs: Float[Array, "D D"], noise: float) -> TaskMoments:
+    def moments(self, inputs: Float[np.ndarray, "D D"], noise: float) -> TaskMoments:
         """Averages for inputs of covariance S/D and label noise ρ."""
         ...
 
-    def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
+    def draw(self, count: int, stream: np.random.Generator) -> Float[np.ndarray, "count D"]:
         """Tasks in random order."""
         ...
 
 
+@checks_its_fields
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """K given tasks, each as likely as the others.
+    """K given tasks of equal probability.
 
     Raises ValueError for a pool of no task, or of entries that are not finite.
     """
 
-    vectors: Float[Array, "K D"]
+    vectors: Float[np.ndarray, "K D"]
 
     def __post_init__(self) -> None:
         vectors = numbers("vectors", self.vectors)
@@ -58,10 +72,10 @@ class Pool:
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of task entries."""
         return self.vectors.shape[1]
 
-    def moments(self, inputs: Float[Array, "D D"], noise: float) -> TaskMoments:
+    def moments(self, inputs: Float[np.ndarray, "D D"], noise: float) -> TaskMoments:
         """Averages over the pool."""
         w = self.vectors
         variance = np.sum(w @ inputs * w, axis=1) / self.dimension + noise
@@ -69,20 +83,21 @@ class Pool:
             w.T @ w / len(w), float(np.mean(variance)), variance @ w / len(w), float(np.mean(variance**2))
         )
 
-    def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
-        """Tasks of the pool in random order, each as often as the others to within one."""
+    def draw(self, count: int, stream: np.random.Generator) -> Float[np.ndarray, "count D"]:
+        """Tasks of the pool in random order, equally often to within one."""
         return self.vectors[stream.permutation(np.arange(count) % len(self.vectors))]
 
 
+@checks_its_fields
 @dataclass(frozen=True, eq=False)
 class SphereTasks:
-    """Tasks spread evenly over the sphere of squared radius D, times the root of a covariance C if one is given.
+    """Tasks uniform on the sphere of squared radius D, times the root of a covariance C if one is given.
 
     Raises ValueError for a dimension that is not a whole number >= 1 and for a C that is no covariance of it.
     """
 
     dimension: int
-    covariance: Float[Array, "D D"] | None = None  # C: None is the identity
+    covariance: Float[np.ndarray, "D D"] | None = None  # C: None is the identity
 
     def __post_init__(self) -> None:
         d, given = whole_number("dimension", self.dimension), self.covariance
@@ -90,7 +105,7 @@ class SphereTasks:
         require(covariance.shape == (d, d), f"covariance must have the shape {(d, d)}; got {covariance.shape}.")
         object.__setattr__(self, "covariance", covariance)
 
-    def moments(self, inputs: Float[Array, "D D"], noise: float) -> TaskMoments:
+    def moments(self, inputs: Float[np.ndarray, "D D"], noise: float) -> TaskMoments:
         """Averages over the sphere, whose fourth moments are those of normal tasks times D/(D + 2)."""
         d, covariance = self.dimension, np.asarray(self.covariance)
         product = inputs @ covariance
@@ -98,13 +113,14 @@ class SphereTasks:
         square = d / (d + 2) * (signal**2 + 2 * pairs) + 2 * noise * signal + noise**2
         return TaskMoments(covariance, float(signal + noise), np.zeros(d), float(square))
 
-    def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
-        """Normal vectors, brought to length √D and coloured."""
+    def draw(self, count: int, stream: np.random.Generator) -> Float[np.ndarray, "count D"]:
+        """Normal vectors, scaled to length √D and given the covariance."""
         w = stream.standard_normal((count, self.dimension))
-        even = w * (np.sqrt(self.dimension) / np.linalg.norm(w, axis=1, keepdims=True))
-        return even @ symmetric_root(np.asarray(self.covariance))
+        uniform = w * (np.sqrt(self.dimension) / np.linalg.norm(w, axis=1, keepdims=True))
+        return uniform @ symmetric_root(np.asarray(self.covariance))
 
 
+@checks_its_fields
 @dataclass(frozen=True, eq=False)
 class NormalTasks:
     """Tasks w ~ N(0, C).
@@ -112,40 +128,41 @@ class NormalTasks:
     Raises ValueError for a covariance that is not symmetric positive semidefinite.
     """
 
-    covariance: Float[Array, "D D"]
+    covariance: Float[np.ndarray, "D D"]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "covariance", checked_covariance("covariance", self.covariance))
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of task entries."""
         return len(self.covariance)
 
-    def moments(self, inputs: Float[Array, "D D"], noise: float) -> TaskMoments:
+    def moments(self, inputs: Float[np.ndarray, "D D"], noise: float) -> TaskMoments:
         """Averages by Isserlis' theorem."""
         product = inputs @ self.covariance
         variance = np.trace(product) / self.dimension + noise
         square = variance**2 + 2 * np.sum(product * product.T) / self.dimension**2
         return TaskMoments(self.covariance, float(variance), np.zeros(self.dimension), float(square))
 
-    def draw(self, count: int, stream: np.random.Generator) -> Float[Array, "count D"]:
-        """Normal vectors, coloured."""
+    def draw(self, count: int, stream: np.random.Generator) -> Float[np.ndarray, "count D"]:
+        """Normal vectors of the covariance."""
         return stream.standard_normal((count, self.dimension)) @ symmetric_root(self.covariance)
 
 
-def require_tasks(name: str, tasks: Tasks) -> None:
-    """Raise ValueError, with the name, for what is no law of tasks.
+def require_tasks(name: str, tasks: Validated[Tasks]) -> None:
+    """Raise ValueError, with the name, for anything but a law of tasks.
 
-    Source: derived in docs/derivations/finite_size (the averages that are asked for).
+    Source: derived in docs/derivations/finite_size (the averages that a law of tasks gives).
     """
     holds = all(hasattr(tasks, part) for part in ("dimension", "moments", "draw"))
     require(holds, f"{name} must be a law of tasks, as Pool or SphereTasks; got {type(tasks).__name__}.")
 
 
+@checks_its_fields
 @dataclass(frozen=True, eq=False)
 class ContextLaw:
-    """How contexts come about: tasks, N labelled inputs x ~ N(0, S/D) for each, label noise of variance ρ.
+    """The law of contexts: a law of tasks, N labeled inputs x ~ N(0, S/D) for each task, label noise of variance ρ.
 
     Raises ValueError for a context length below 1, negative noise, an S that is not a covariance of the right
     size, and where labels would be zero throughout.
@@ -154,7 +171,7 @@ class ContextLaw:
     tasks: Tasks
     context_length: int  # N
     noise: float = 0.0  # ρ
-    input_covariance: Float[Array, "D D"] | None = None  # S, relative: None is the identity
+    input_covariance: Float[np.ndarray, "D D"] | None = None  # S, relative: None is the identity
 
     def __post_init__(self) -> None:
         require_tasks("tasks", self.tasks)
@@ -165,7 +182,7 @@ class ContextLaw:
         inputs = np.eye(d) if given is None else checked_covariance("input_covariance", given)
         require(
             inputs.shape == (d, d),
-            f"input_covariance must have the shape {(d, d)}, as the tasks ask; got {inputs.shape}.",
+            f"input_covariance must have the shape {(d, d)}, as the tasks; got {inputs.shape}.",
         )
         object.__setattr__(self, "context_length", length)
         object.__setattr__(self, "noise", noise)
@@ -175,23 +192,23 @@ class ContextLaw:
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of input entries."""
         return self.tasks.dimension
 
     @property
-    def input_root(self) -> Float[Array, "D D"]:
+    def input_root(self) -> Float[np.ndarray, "D D"]:
         """The symmetric root of S."""
         return symmetric_root(np.asarray(self.input_covariance))
 
 
-def symmetric_root(covariance: Float[Array, "D D"]) -> Float[Array, "D D"]:
+def symmetric_root(covariance: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
     """The symmetric square root of a covariance."""
     values, vectors = np.linalg.eigh(covariance)
     return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
 
 
-def sphere_law(law: ContextLaw) -> ContextLaw:
-    """The same contexts with new tasks, spread over the sphere.
+def sphere_law(law: Validated[ContextLaw]) -> ContextLaw:
+    """The same contexts with new tasks, uniform on the sphere.
 
     Source: lu2025asymptotic, theory code (tasks of its simulations).
     """

@@ -37,12 +37,12 @@ class Download:
 
 @dataclass(frozen=True)
 class Entry:
-    """What the page shows of one study."""
+    """One study on the page."""
 
     name: str
     question: str
     size: str
-    """Which of the study's cases this is, in a word."""
+    """Name of the preset: quick, full or published."""
     case: str
     """The case as JSON."""
     verdicts: Sequence[Verdict]

@@ -8,14 +8,14 @@ import numpy as np
 from jaxtyping import Key, PRNGKeyArray
 
 from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 
 __all__ = ["GENERATOR", "checked_key", "checked_keys", "generators_of", "key_of"]
 
 GENERATOR = "threefry2x32"  # named, so that no setting of the process changes what a seed draws
 
 
-def key_of(seed: Checked[int]) -> PRNGKeyArray:
+def key_of(seed: Validated[int]) -> PRNGKeyArray:
     """The key of a seed, from the seed alone: more seeds never change what earlier ones draw.
 
     Raises ValueError for a seed that is no whole number in 0 .. 2⁶³ − 1.

@@ -1,4 +1,4 @@
-"""A pretraining run of finite dimension: exact errors, and predictions for a given pool."""
+"""Pretraining at finite dimension: exact errors of a readout, and predicted errors for a given pool."""
 
 from iclab.problem import ContextLaw, NormalTasks, Pool, SphereTasks
 from iclab.problem.readouts import exact_error, readout_of

@@ -1,7 +1,7 @@
 """The population loss of linear attention, an exact quadratic in Γ, and its minima.
 
 With summary h and query (x_q, y_q) the loss is L(Γ) = null − 2⟨Γ, B⟩ + ⟨Γ, C Γ Λ⟩, where B = E[h y_q x_qᵀ] and
-C = E[h hᵀ]. `Moments` holds the four ingredients; everything else in this file reads them.
+C = E[h hᵀ]. `Moments` holds the four ingredients; everything else in this file is a function of them.
 """
 
 from collections.abc import Sequence
@@ -9,25 +9,39 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import checked_covariance, checked_number, instance, numbers, one_of, require, whole_number
+from iclab.numerics import (
+    Validated,
+    checked_covariance,
+    checked_number,
+    instance,
+    numbers,
+    one_of,
+    require,
+    whole_number,
+)
 from iclab.problem import Regression, checked_lengths
 
-Array = np.ndarray
+__all__ = [
+    "NORMALIZATIONS", "Modes", "Moments", "best_gamma", "best_loss", "gradient", "loss", "modes", "moments",
+    "moments_from",
+]  # fmt: skip
+
 NORMALIZATIONS = ("length", "tokens", "none")
 
 
 @dataclass(frozen=True)
 class Moments:
-    """The moments through which a law of contexts enters the loss.
+    """Moments through which a law of contexts enters the loss.
 
     cross B = E[h y_q x_qᵀ] and second C = E[h hᵀ] with the summary h in the rows, input_covariance Λ of the
-    query, null_loss = E[y_q²], the loss of predicting nothing.
+    query, null_loss = E[y_q²], the loss of the prediction 0.
     """
 
-    cross: Float[Array, "D D"]
-    second: Float[Array, "D D"]
-    input_covariance: Float[Array, "D D"]
+    cross: Float[np.ndarray, "D D"]
+    second: Float[np.ndarray, "D D"]
+    input_covariance: Float[np.ndarray, "D D"]
     null_loss: float
 
     @property
@@ -38,23 +52,23 @@ class Moments:
 
 @dataclass(frozen=True)
 class Modes:
-    """The directions in which Γ is learned, most worth first.
+    """Directions in which Γ is learned, largest contribution to the loss first.
 
-    `gamma[d]` is the rank-one Γ that holds mode d alone at its best, worth[d] the loss it removes. Learned
-    modes add: Γ and losses of any set are sums over the set.
+    `gamma[d]` is the rank-one Γ that holds mode d alone at its best, contribution[d] the loss it removes.
+    Learned modes add: Γ and losses of any set are sums over the set.
     """
 
-    worth: Float[Array, "mode"]
-    left: Float[Array, "D mode"]
-    right: Float[Array, "D mode"]
+    contribution: Float[np.ndarray, "mode"]
+    left: Float[np.ndarray, "D mode"]
+    right: Float[np.ndarray, "D mode"]
 
-    def gamma(self, learned: Sequence[int] | slice) -> Float[Array, "D D"]:
-        """Γ that holds the modes `learned`, each at its best."""
+    def gamma(self, learned: Sequence[int] | slice) -> Float[np.ndarray, "D D"]:
+        """Γ that holds the modes `learned`, each at its best strength."""
         chosen = list(learned) if not isinstance(learned, slice) else learned
         return self.left[:, chosen] @ self.right[:, chosen].T
 
 
-def moments(problem: Regression) -> Moments:
+def moments(problem: Validated[Regression]) -> Moments:
     """Moments of a problem with diagonal covariances.
 
     Source: zhang2025training, eq. 15; general tasks, noise and lengths derived in docs/derivations/population.
@@ -69,16 +83,16 @@ def moments(problem: Regression) -> Moments:
 
 
 def moments_from(
-    input_covariance: Float[Array, "D D"],
-    context_lengths: int | Sequence[int],
+    input_covariance: Validated[Float[ArrayLike, "D D"]],
+    context_lengths: Validated[int | Sequence[int]],
     *,
-    task_covariance: Float[Array, "D D"] | None = None,
-    noise: float = 0.0,
-    normalization: str = "length",
+    task_covariance: Validated[Float[ArrayLike, "D D"] | None] = None,
+    noise: Validated[float] = 0.0,
+    normalization: Validated[str] = "length",
 ) -> Moments:
     """Moments for any input and task covariance, label noise and set of context lengths, mixed evenly.
 
-    `normalization` says what the summary Σ y x is divided by: the "length" n of its context, its "tokens" n + 1,
+    `normalization` names the divisor of the summary Σ y x: the "length" n of its context, its "tokens" n + 1,
     or "none". With ρ = n/divisor, B = ⟨ρ⟩ ΛΩΛ and C = ⟨ρ²⟩ ΛΩΛ + ⟨ρ²/n⟩ (ΛΩΛ + (tr ΩΛ + noise) Λ). The query's
     label carries the noise too. Commuting covariances are not needed, singular ones are allowed.
 
@@ -110,10 +124,12 @@ def moments_from(
     return Moments(cross, second, inputs, null_loss)
 
 
-def loss(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch"]:
+def loss(
+    moments: Validated[Moments], gamma: Validated[Float[ArrayLike, "*batch D D"]]
+) -> float | Float[np.ndarray, "*batch"]:
     """Mean squared error of the prediction hᵀ Γ x_q, noise of the query's label included.
 
-    With the moments of another law of contexts it is the loss of the same Γ under that shift.
+    With the moments of other contexts it is the loss of the same Γ under that shift.
 
     Source: zhang2025training, eq. 12 and section 3; derived in docs/derivations/population.
     """
@@ -123,7 +139,9 @@ def loss(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*
     return moments.null_loss - 2 * np.einsum("...ij,ij->...", gamma, moments.cross) + quadratic
 
 
-def gradient(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D"]:
+def gradient(
+    moments: Validated[Moments], gamma: Validated[Float[ArrayLike, "*batch D D"]]
+) -> Float[np.ndarray, "*batch D D"]:
     """∇L(Γ) = 2 (C Γ Λ − B). Gradient flow follows −½ of it.
 
     Source: zhang2025training, eq. 14; derived in docs/derivations/population.
@@ -133,11 +151,11 @@ def gradient(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array
     return 2 * (moments.second @ gamma @ moments.input_covariance - moments.cross)
 
 
-def modes(moments: Moments) -> Modes:
-    """Singular modes of C^-1/2 B Λ^-1/2, most worth first: the loss of a set of modes is null − Σ worth.
+def modes(moments: Validated[Moments]) -> Modes:
+    """Singular modes of C^-1/2 B Λ^-1/2, largest contribution first.
 
-    Worth is the squared singular value. Directions in which inputs never point have worth 0 and come last.
-    Cost: three dense decompositions of D × D matrices.
+    A contribution is a squared singular value; a set of modes has the loss null − Σ contribution. Directions in which
+    inputs never point have none and come last. Cost: three dense decompositions of D × D matrices.
 
     Source: zhang2025training, eqs. 18 and 19; general covariances derived in docs/derivations/population.
     """
@@ -148,13 +166,13 @@ def modes(moments: Moments) -> Modes:
     count = len(singular)
     pad = ((0, 0), (0, moments.dimension - count))
     return Modes(
-        worth=np.pad(singular**2, pad[1:]),
+        contribution=np.pad(singular**2, pad[1:]),
         left=np.pad(root @ left[:, :count] * singular, pad),
         right=np.pad(white @ right[:count].T, pad),
     )
 
 
-def best_gamma(moments: Moments, *, rank: int | None = None) -> Float[Array, "D D"]:
+def best_gamma(moments: Validated[Moments], *, rank: Validated[int | None] = None) -> Float[np.ndarray, "D D"]:
     """Γ of least loss, among those of rank at most `rank` if given. Zero in directions without inputs.
 
     Raises ValueError for a rank outside 1..D.
@@ -165,7 +183,7 @@ def best_gamma(moments: Moments, *, rank: int | None = None) -> Float[Array, "D 
     return modes(moments).gamma(range(_rank(moments, rank)))
 
 
-def best_loss(moments: Moments, *, rank: int | None = None) -> float:
+def best_loss(moments: Validated[Moments], *, rank: Validated[int | None] = None) -> float:
     """Least loss, at rank at most `rank` if given.
 
     Raises ValueError for a rank outside 1..D.
@@ -173,7 +191,7 @@ def best_loss(moments: Moments, *, rank: int | None = None) -> float:
     Source: zhang2025training, eq. 19; limited rank derived in docs/derivations/population.
     """
     instance("moments", moments, Moments)
-    return float(moments.null_loss - np.sum(modes(moments).worth[: _rank(moments, rank)]))
+    return float(moments.null_loss - np.sum(modes(moments).contribution[: _rank(moments, rank)]))
 
 
 def _rank(moments: Moments, rank: int | None) -> int:
@@ -184,14 +202,14 @@ def _rank(moments: Moments, rank: int | None) -> int:
     return rank
 
 
-def _gamma(moments: Moments, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch D D"]:
+def _gamma(moments: Moments, gamma: Validated[Float[ArrayLike, "*batch D D"]]) -> Float[np.ndarray, "*batch D D"]:
     matrix = numbers("gamma", gamma)
     shape = moments.cross.shape
     require(matrix.shape[-2:] == shape, f"gamma must end in shape {shape}, as the moments; got {matrix.shape}.")
     return matrix
 
 
-def _inverse_root(matrix: Float[Array, "n n"]) -> Float[Array, "n r"]:
+def _inverse_root(matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n r"]:
     """W with Wᵀ matrix W = I on the range of a positive semidefinite matrix of rank r."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > len(values) * np.finfo(float).eps * max(values[-1], 0.0)

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from numpy.typing import ArrayLike
 
 from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Checked, checks_its_fields
+from iclab.numerics.annotations import Validated, checks_its_fields
 from iclab.problem import Regression
 from iclab.simulation.keys import checked_key
 from iclab.simulation.linear.summaries import Summaries, checked_tasks, draw_summaries, summary_law
@@ -84,7 +84,10 @@ class Contexts:
 
 
 def assemble(
-    inputs: Checked[ArrayLike], labels: Checked[ArrayLike], query: Checked[ArrayLike], target: Checked[ArrayLike]
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
+    query: Validated[ArrayLike],
+    target: Validated[ArrayLike],
 ) -> Contexts:
     """Sequences of one length from their inputs (P, N, D), labels (P, N), queries (P, D) and targets (P,).
 
@@ -102,7 +105,7 @@ def assemble(
     return Contexts(tokens, np.asarray(target, dtype=float), np.full(count, length), np.full(count, float(length)))
 
 
-def draw(problem: Regression, sequences: Checked[int], *, key: PRNGKeyArray) -> Contexts:
+def draw(problem: Regression, sequences: Validated[int], *, key: PRNGKeyArray) -> Contexts:
     """`sequences` independent contexts of a problem, each with a task and a length of its own.
 
     The divisor of each is its length. Memory: 8 bytes for each of P (N+1) (D+1) entries.
@@ -117,12 +120,12 @@ def draw(problem: Regression, sequences: Checked[int], *, key: PRNGKeyArray) -> 
 
 
 def draw_tokens(
-    tasks: Checked[ArrayLike],
-    context_length: Checked[int],
+    tasks: Validated[ArrayLike],
+    context_length: Validated[int],
     *,
-    noise: Checked[float] = 0.0,
-    input_eigenvalues: Checked[ArrayLike | None] = None,
-    key: Checked[PRNGKeyArray],
+    noise: Validated[float] = 0.0,
+    input_eigenvalues: Validated[ArrayLike | None] = None,
+    key: Validated[PRNGKeyArray],
 ) -> Contexts:
     """A context of N examples for each of P tasks (P, D), drawn token by token: the witness of draw_summaries.
 

@@ -14,7 +14,7 @@ from jaxtyping import Key
 
 from iclab.attention import Layer
 from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
 from iclab.simulation.linear.contexts import Contexts, regression_law
@@ -26,7 +26,7 @@ __all__ = ["on_features", "on_statistics", "on_tokens", "one_pass"]
 
 
 def on_statistics(
-    statistics: Statistics, start: Layer, *, rate: Checked[float], steps: Checked[Iterable[int]]
+    statistics: Statistics, start: Layer, *, rate: Validated[float], steps: Validated[Iterable[int]]
 ) -> Trajectory:
     """Full-batch gradient descent on sufficient statistics.
 
@@ -50,7 +50,7 @@ def on_statistics(
 
 
 def on_features(
-    contexts: Contexts, start: Layer, *, rate: Checked[float], steps: Checked[Iterable[int]]
+    contexts: Contexts, start: Layer, *, rate: Validated[float], steps: Validated[Iterable[int]]
 ) -> Trajectory:
     """Full-batch gradient descent on the cubic features of drawn contexts: the same curve, P F products a step.
 
@@ -59,7 +59,9 @@ def on_features(
     return trajectory(FEATURES, (features(contexts, start), contexts.target), (), start, rate=rate, steps=steps)
 
 
-def on_tokens(contexts: Contexts, start: Layer, *, rate: Checked[float], steps: Checked[Iterable[int]]) -> Trajectory:
+def on_tokens(
+    contexts: Contexts, start: Layer, *, rate: Validated[float], steps: Validated[Iterable[int]]
+) -> Trajectory:
     """Full-batch gradient descent of attention on the tokens themselves, with the output at the query alone.
 
     Arguments and errors as for `on_statistics`. Cost of a step: of the order of P N H D products.
@@ -73,9 +75,9 @@ def one_pass(
     problem: Regression,
     start: Layer,
     *,
-    rate: Checked[float],
-    batch: Checked[int],
-    steps: Checked[Iterable[int]],
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[Iterable[int]],
     key: Key[jax.Array, "*batch"],
 ) -> Trajectory:
     """Stochastic gradient descent in which every step takes `batch` fresh contexts.

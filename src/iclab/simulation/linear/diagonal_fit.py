@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.problem import Regression
 from iclab.simulation.linear.transformer_sgd import TokenLaw, TokenShape, fresh_tokens
 
@@ -21,7 +21,7 @@ SETTLED = 1e-10  # relative change of a strength in one sweep at which they stop
 
 
 def least_weights(
-    problem: Regression, sequences: Checked[tuple[int, ...]], *, key: PRNGKeyArray
+    problem: Regression, sequences: Validated[tuple[int, ...]], *, key: PRNGKeyArray
 ) -> tuple[Float[Array, "sequences D"], Float[Array, "sequences D"]]:
     """(p, q) of least squared error on the first P of the drawn contexts, for each P in `sequences`.
 

@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from iclab.attention import Layer
 from iclab.numerics import positive, require
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import Trajectory
 
 __all__ = ["Route", "Weights", "half_gradient", "not_diverged", "require_dimension", "trajectory"]
@@ -42,8 +42,8 @@ def trajectory(
     data_batch: tuple[int, ...],
     start: Layer,
     *,
-    rate: Checked[float],
-    steps: Checked[Iterable[int]],
+    rate: Validated[float],
+    steps: Validated[Iterable[int]],
 ) -> Trajectory:
     """Gradient descent from `start`, recorded at `steps`; all data have the leading axes `data_batch`.
 
@@ -123,7 +123,7 @@ def _one_axis(part: Any, batch: tuple[int, ...]) -> Any:
     return part.reshape(-1, *part.shape[len(batch) :])
 
 
-def _step_numbers(steps: Checked[Iterable[int]]) -> Int[Array, "time"]:
+def _step_numbers(steps: Validated[Iterable[int]]) -> Int[Array, "time"]:
     try:
         numbers = np.array([operator.index(step) for step in steps], dtype=np.int64)
     except TypeError:

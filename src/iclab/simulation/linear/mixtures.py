@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from iclab.numerics import require
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.problem import Regression, checked_mixture
 from iclab.simulation.linear.contexts import Contexts
 from iclab.simulation.linear.contexts import draw as draw_contexts
@@ -20,8 +20,8 @@ Array = np.ndarray
 
 def draw(
     problem: Regression,
-    in_context_fraction: Checked[float],
-    in_weight_task: Checked[Iterable[float]],
+    in_context_fraction: Validated[float],
+    in_weight_task: Validated[Iterable[float]],
     *,
     sequences: int,
     random_labels: bool = False,

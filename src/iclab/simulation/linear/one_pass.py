@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Key
 
 from iclab.numerics import positive, require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 
 __all__ = ["LossOn", "Weights", "descend", "normals"]
 
@@ -28,11 +28,11 @@ def descend(
     weights: Weights,
     *,
     draws: int,
-    rate: Checked[float],
-    batch: Checked[int],
-    steps: Checked[int],
-    every: Checked[int],
-    key: Checked[Key[jax.Array, "*run"]],
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[int],
+    every: Validated[int],
+    key: Validated[Key[jax.Array, "*run"]],
 ) -> tuple[Weights, Array]:
     """Weights and batch losses of all runs at steps 0, every, …, steps; the axes of `key` first, then the records.
 

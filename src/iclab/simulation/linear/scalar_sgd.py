@@ -13,7 +13,7 @@ from jaxtyping import Float, Key
 from numpy.typing import ArrayLike
 
 from iclab.numerics import require
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import GammaRuns, HeadRuns
 from iclab.problem import Regression
 from iclab.simulation.linear.one_pass import descend, normals
@@ -41,12 +41,12 @@ class ScalarShape(NamedTuple):
 def gamma_sgd(
     problem: Regression,
     *,
-    rate: Checked[float],
-    batch: Checked[int],
-    steps: Checked[int],
-    every: Checked[int] = 1,
-    start: Checked[ArrayLike | None] = None,
-    key: Checked[Key[jax.Array, "*run"]],
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[int],
+    every: Validated[int] = 1,
+    start: Validated[ArrayLike | None] = None,
+    key: Validated[Key[jax.Array, "*run"]],
 ) -> GammaRuns:
     """Runs of one-pass SGD on Γ, one for each key; Γ and the batch's loss are kept at steps 0, every, 2 every, ….
 
@@ -81,12 +81,12 @@ def gamma_sgd(
 def head_sgd(
     problem: Regression,
     *,
-    rate: Checked[float],
-    batch: Checked[int],
-    steps: Checked[int],
-    every: Checked[int] = 1,
-    start: Checked[tuple[ArrayLike, ArrayLike]],
-    key: Checked[Key[jax.Array, "*run"]],
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[int],
+    every: Validated[int] = 1,
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    key: Validated[Key[jax.Array, "*run"]],
 ) -> HeadRuns:
     """Runs of one-pass SGD on a value u and a key-query matrix U, one for each key; kept as in gamma_sgd().
 
@@ -147,5 +147,5 @@ def _length(problem: Regression) -> int:
     return lengths[0]
 
 
-def _draws(problem: Regression, batch: Checked[int]) -> int:
+def _draws(problem: Regression, batch: Validated[int]) -> int:
     return int(batch * ((_length(problem) + 1) * (problem.dimension + 1) + problem.dimension))

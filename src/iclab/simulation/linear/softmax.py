@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from iclab.attention import Layer
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import Trajectory
 from iclab.simulation.linear.contexts import Contexts
 from iclab.simulation.linear.loop import Weights, half_gradient, require_dimension, trajectory
@@ -23,7 +23,9 @@ from iclab.simulation.linear.routes import query_scores
 __all__ = ["SOFTMAX", "on_tokens", "softmax_query_output"]
 
 
-def on_tokens(contexts: Contexts, start: Layer, *, rate: Checked[float], steps: Checked[Iterable[int]]) -> Trajectory:
+def on_tokens(
+    contexts: Contexts, start: Layer, *, rate: Validated[float], steps: Validated[Iterable[int]]
+) -> Trajectory:
     """Full-batch gradient descent of softmax attention, merged or separate, restricted or not.
 
     `steps` are the step numbers at which loss and weights are recorded; the last one ends the run. The learning rate

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from iclab.attention import SeparateAttention
 from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.routes import STATISTICS
 from iclab.simulation.linear.statistics import Statistics, features_read_by
 
@@ -29,7 +29,7 @@ class Found:
     gradient_norm: Float[Array, "start"]
 
 
-def search(statistics: Statistics, starts: SeparateAttention, *, iterations: Checked[int]) -> Found:
+def search(statistics: Statistics, starts: SeparateAttention, *, iterations: Validated[int]) -> Found:
     """Levenberg and Marquardt's iteration on the gradient of a restricted layer's loss, from each start.
 
     It solves gradient = 0, so that it ends at saddles as readily as at minima; some searches end at no such point, as

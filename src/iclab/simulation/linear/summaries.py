@@ -11,7 +11,7 @@ from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
 from iclab.numerics import magnitude, magnitude_number, numbers, require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.simulation.keys import checked_key, generators_of
 
 __all__ = [
@@ -40,7 +40,10 @@ class SummaryLaw(NamedTuple):
 
 
 def summary_law(
-    dimension: int, context_length: Checked[int], noise: Checked[float], input_eigenvalues: Checked[ArrayLike | None]
+    dimension: int,
+    context_length: Validated[int],
+    noise: Validated[float],
+    input_eigenvalues: Validated[ArrayLike | None],
 ) -> SummaryLaw:
     """The law of contexts of N examples with inputs N(0, diag(s)/D).
 
@@ -52,7 +55,7 @@ def summary_law(
     return SummaryLaw(scale, rho, length)
 
 
-def relative_eigenvalues(name: str, values: Checked[ArrayLike | None], dimension: int) -> Float[Array, "D"]:
+def relative_eigenvalues(name: str, values: Validated[ArrayLike | None], dimension: int) -> Float[Array, "D"]:
     """The values as an array, ones for None. Raises ValueError unless they are D numbers, 0 or in RANGE."""
     if values is None:
         return np.ones(dimension)
@@ -65,12 +68,12 @@ def relative_eigenvalues(name: str, values: Checked[ArrayLike | None], dimension
 
 
 def draw_summaries(
-    tasks: Checked[ArrayLike],
-    context_length: Checked[int],
+    tasks: Validated[ArrayLike],
+    context_length: Validated[int],
     *,
-    noise: Checked[float] = 0.0,
-    input_eigenvalues: Checked[ArrayLike | None] = None,
-    key: Checked[PRNGKeyArray],
+    noise: Validated[float] = 0.0,
+    input_eigenvalues: Validated[ArrayLike | None] = None,
+    key: Validated[PRNGKeyArray],
 ) -> Summaries:
     """A query, features and target for each task: exactly the joint law of a context of N examples drawn one by one.
 
@@ -94,7 +97,7 @@ def empty_summaries(count: int, dimension: int, precision: str) -> Summaries:
     return Summaries(*(np.empty(shape, precision) for shape in shapes))
 
 
-def checked_tasks(tasks: Checked[ArrayLike]) -> Float[Array, "*batch D"]:
+def checked_tasks(tasks: Validated[ArrayLike]) -> Float[Array, "*batch D"]:
     """The tasks in float64. Raises ValueError unless they are vectors of numbers up to 1e20."""
     w = numbers("tasks", tasks)
     require(w.ndim >= 1 and w.size > 0, f"tasks must be vectors, of shape (..., D); got shape {w.shape}.")

@@ -14,7 +14,7 @@ from jaxtyping import Float, Key
 from numpy.typing import ArrayLike
 
 from iclab.numerics import require
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import TransformerCurves
 from iclab.problem import Regression
 from iclab.simulation.linear.one_pass import descend, normals
@@ -44,13 +44,13 @@ class TokenShape(NamedTuple):
 def transformer_sgd(
     problem: Regression,
     *,
-    start: Checked[tuple[ArrayLike, ArrayLike]],
-    rate: Checked[float],
-    batch: Checked[int],
-    steps: Checked[int],
-    every: Checked[int] = 1,
-    tasks: Checked[ArrayLike | None] = None,
-    key: Checked[Key[jax.Array, "*run"]],
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    rate: Validated[float],
+    batch: Validated[int],
+    steps: Validated[int],
+    every: Validated[int] = 1,
+    tasks: Validated[ArrayLike | None] = None,
+    key: Validated[Key[jax.Array, "*run"]],
 ) -> TransformerCurves:
     """Curves of the linear transformer under one-pass SGD, one run for each key, kept at steps 0, every, 2 every, ….
 
@@ -96,7 +96,7 @@ def transformer_sgd(
     return TransformerCurves(time, p, q, **TransformerCurves.readings(p, q), loss=losses, stray=stray)
 
 
-def _block(part: Checked[ArrayLike], size: int, runs: tuple[int, ...]) -> Array:
+def _block(part: Validated[ArrayLike], size: int, runs: tuple[int, ...]) -> Array:
     block = np.asarray(part, dtype=float)
     require(
         block.shape in ((), (size,), (size, size), (*runs, size, size)) and bool(np.all(np.isfinite(block))),

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.simulation.keys import checked_key
 from iclab.simulation.memory import exhaustion_reported
 from iclab.simulation.networks.checks import checked_network, checked_parameters, checked_tokens
@@ -17,7 +17,7 @@ from iclab.simulation.networks.sizes import require_outputs
 __all__ = ["apply", "initial"]
 
 
-def initial(config: Checked[Network], *, key: Checked[PRNGKeyArray]) -> Parameters:
+def initial(config: Validated[Network], *, key: Validated[PRNGKeyArray]) -> Parameters:
     """Weights at the start of training, by name.
 
     Raises ValueError unless it is given a network and a key.

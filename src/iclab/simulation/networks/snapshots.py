@@ -23,7 +23,7 @@ from safetensors.numpy import load_file, save_file
 
 from iclab.files import folder_written_whole, written_whole
 from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Checked, checks_its_fields
+from iclab.numerics.annotations import Validated, checks_its_fields
 from iclab.simulation.keys import checked_key
 from iclab.simulation.networks.checks import checked_data, checked_network, checked_parameters
 from iclab.simulation.networks.parts import Network
@@ -60,7 +60,7 @@ class Folder:
     network: Network
     data: Data
     optimizer: str
-    key: Checked[PRNGKeyArray]
+    key: Validated[PRNGKeyArray]
 
     def __post_init__(self) -> None:
         checked_network(self.network)
@@ -180,7 +180,7 @@ def network_at(checkpoint: Path | str) -> tuple[Network, dict[str, np.ndarray]]:
 
 
 def schedule(
-    steps: Checked[int], *, per_decade: Checked[int] = 10, dense: Checked[Iterable[tuple[int, int, int]]] = ()
+    steps: Validated[int], *, per_decade: Validated[int] = 10, dense: Validated[Iterable[tuple[int, int, int]]] = ()
 ) -> tuple[int, ...]:
     """Steps to keep: 0 and the last, `per_decade` of each power of ten, and windows (from, to, every).
 

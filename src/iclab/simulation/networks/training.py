@@ -19,7 +19,7 @@ import optax
 from jaxtyping import PRNGKeyArray
 
 from iclab.numerics import checked_number, require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.simulation.keys import checked_key
 from iclab.simulation.memory import exhaustion_reported
 from iclab.simulation.networks.checks import (
@@ -67,14 +67,14 @@ def roles(key: PRNGKeyArray) -> Roles:
 
 
 def train(
-    config: Checked[Network],
-    data: Checked[Data],
+    config: Validated[Network],
+    data: Validated[Data],
     *,
-    steps: Checked[int | Iterable[int]],
-    optimizer: Checked[optax.GradientTransformation],
-    key: Checked[PRNGKeyArray],
-    checkpoints: Checked[Callable[[int, State], None] | None] = None,
-    resume: Checked[State | None] = None,
+    steps: Validated[int | Iterable[int]],
+    optimizer: Validated[optax.GradientTransformation],
+    key: Validated[PRNGKeyArray],
+    checkpoints: Validated[Callable[[int, State], None] | None] = None,
+    resume: Validated[State | None] = None,
 ) -> State:
     """Train a network and return its last state, in NumPy.
 

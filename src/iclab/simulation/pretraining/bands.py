@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import FittedErrors
 from iclab.problem import Pretraining
 from iclab.simulation.keys import checked_key
@@ -20,7 +20,7 @@ MOST = 100_000  # to a quarter of a percent
 
 
 def band(
-    size: Checked[Pretraining], *, ridge: Checked[float], runs: Checked[int], key: Checked[PRNGKeyArray]
+    size: Validated[Pretraining], *, ridge: Validated[float], runs: Validated[int], key: Validated[PRNGKeyArray]
 ) -> tuple[FittedErrors, FittedErrors]:
     """Mean and standard deviation of the errors of single runs, each with its own pool and sequences.
 

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from iclab.numerics import checked, checked_number, numbers, require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.summaries import checked_tasks
 from iclab.simulation.pretraining.estimators import CHUNK, posterior_weights
 
@@ -27,11 +27,11 @@ Estimator = Callable[..., jax.Array]  # estimates of w for each number of exampl
 
 
 def ridge(
-    inputs: Checked[ArrayLike],
-    labels: Checked[ArrayLike],
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
     *,
-    noise: Checked[float],
-    examples_before: Checked[Iterable[int] | None] = None,
+    noise: Validated[float],
+    examples_before: Validated[Iterable[int] | None] = None,
 ) -> Float[Array, "P query"]:
     """Predictions of (XᵀX + ρ)⁻¹ Xᵀy, the posterior mean for tasks N(0, I) and label noise of variance ρ.
 
@@ -45,10 +45,10 @@ def ridge(
 
 
 def least_squares(
-    inputs: Checked[ArrayLike],
-    labels: Checked[ArrayLike],
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
     *,
-    examples_before: Checked[Iterable[int] | None] = None,
+    examples_before: Validated[Iterable[int] | None] = None,
 ) -> Float[Array, "P query"]:
     """Predictions of the task that fits the examples best, of least norm where several do.
 
@@ -58,12 +58,12 @@ def least_squares(
 
 
 def dmmse(
-    inputs: Checked[ArrayLike],
-    labels: Checked[ArrayLike],
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
     *,
-    tasks: Checked[ArrayLike],
-    noise: Checked[float],
-    examples_before: Checked[Iterable[int] | None] = None,
+    tasks: Validated[ArrayLike],
+    noise: Validated[float],
+    examples_before: Validated[Iterable[int] | None] = None,
 ) -> Float[Array, "P query"]:
     """Predictions of the posterior mean over a pool of equally likely tasks; without noise of the nearest ones.
 
@@ -77,13 +77,13 @@ def dmmse(
 
 
 def gradient_descent(
-    inputs: Checked[ArrayLike],
-    labels: Checked[ArrayLike],
+    inputs: Validated[ArrayLike],
+    labels: Validated[ArrayLike],
     *,
-    rate: Checked[ArrayLike],
-    steps: Checked[int] = 1,
-    preconditioner: Checked[ArrayLike | None] = None,
-    examples_before: Checked[Iterable[int] | None] = None,
+    rate: Validated[ArrayLike],
+    steps: Validated[int] = 1,
+    preconditioner: Validated[ArrayLike | None] = None,
+    examples_before: Validated[Iterable[int] | None] = None,
 ) -> Float[Array, "P query"]:
     """Predictions of w after steps w ← w + η P Xᵀ(y − Xw)/m from zero on m examples: descent of half the mean square.
 
@@ -109,11 +109,11 @@ def gradient_descent(
 
 
 def best_rates(
-    dimension: Checked[int],
-    context_length: Checked[int],
+    dimension: Validated[int],
+    context_length: Validated[int],
     *,
-    noise: Checked[float],
-    examples_before: Checked[Iterable[int] | None] = None,
+    noise: Validated[float],
+    examples_before: Validated[Iterable[int] | None] = None,
 ) -> Float[Array, "query"]:
     """The learning rates of least error after one step on m examples, mD/(m + 1 + D(1 + ρ)); for m = 0 as for m = 1.
 
@@ -156,7 +156,7 @@ def _checked(inputs: ArrayLike, labels: ArrayLike, examples_before: Iterable[int
     return _Contexts(x, y, _before(x.shape[1] - 1, examples_before))
 
 
-def _before(longest: int, examples_before: Checked[Iterable[int] | None]) -> Int[Array, "query"]:
+def _before(longest: int, examples_before: Validated[Iterable[int] | None]) -> Int[Array, "query"]:
     if examples_before is None:
         return np.arange(longest + 1)
     several = [whole_number("examples_before", one, least=0) for one in examples_before]

@@ -15,7 +15,7 @@ from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
 from iclab.numerics import magnitude_number, require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.simulation.keys import checked_key
 from iclab.simulation.linear.summaries import checked_tasks
 from iclab.simulation.memory import require_memory
@@ -34,13 +34,13 @@ class ContextErrors(NamedTuple):
 
 
 def drawn_dmmse_errors(
-    tasks: Checked[ArrayLike],
-    context_length: Checked[int],
+    tasks: Validated[ArrayLike],
+    context_length: Validated[int],
     *,
-    noise: Checked[float],
-    contexts: Checked[int] = 400,
-    normalized: Checked[bool] = False,
-    key: Checked[PRNGKeyArray],
+    noise: Validated[float],
+    contexts: Validated[int] = 400,
+    normalized: Validated[bool] = False,
+    key: Validated[PRNGKeyArray],
 ) -> ContextErrors:
     """Errors of the posterior mean over a pool (K, D), on contexts of new tasks, N(0, I) or normalized, and its own.
 
@@ -59,12 +59,12 @@ def drawn_dmmse_errors(
 
 
 def drawn_ridge_errors(
-    dimension: Checked[int],
-    context_length: Checked[int],
+    dimension: Validated[int],
+    context_length: Validated[int],
     *,
-    noise: Checked[float],
-    contexts: Checked[int] = 400,
-    key: Checked[PRNGKeyArray],
+    noise: Validated[float],
+    contexts: Validated[int] = 400,
+    key: Validated[PRNGKeyArray],
 ) -> Float[Array, "context"]:
     """Error after each of many drawn contexts of the Bayes estimator for tasks N(0, I), ridge regression at ρ.
 
@@ -91,7 +91,7 @@ def posterior_weights(misfit: Float[jax.Array, "K"], noise: jax.Array) -> Float[
 
 
 def _checked(
-    context_length: Checked[int], contexts: Checked[int], noise: Checked[float], width: int
+    context_length: Validated[int], contexts: Validated[int], noise: Validated[float], width: int
 ) -> tuple[int, int, float, int]:
     """Length, number and noise of contexts, and the size of a chunk of them at `width` numbers an example."""
     rho = magnitude_number("noise", noise, zero=True, advice="It is a variance.")

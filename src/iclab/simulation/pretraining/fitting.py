@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Key, PRNGKeyArray
 
 from iclab.numerics import instance, magnitude_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.outcomes import FittedErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, Pretraining, SphereTasks, Tasks
 from iclab.problem.readouts import exact_error
@@ -64,13 +64,13 @@ class Fit:
 
 
 def fit(
-    pretraining: Checked[Pretraining],
+    pretraining: Validated[Pretraining],
     *,
-    ridge: Checked[float],
-    input_eigenvalues: Checked[Spectrum | None] = None,
-    task_eigenvalues: Checked[Spectrum | None] = None,
-    solver: Checked[RidgeSolver] = RidgeSolver(),
-    key: Checked[PRNGKeyArray],
+    ridge: Validated[float],
+    input_eigenvalues: Validated[Spectrum | None] = None,
+    task_eigenvalues: Validated[Spectrum | None] = None,
+    solver: Validated[RidgeSolver] = RidgeSolver(),
+    key: Validated[PRNGKeyArray],
 ) -> Fit:
     """One draw of finite pretraining: fit_each with one key."""
     return fit_each(
@@ -84,13 +84,13 @@ def fit(
 
 
 def fit_each(
-    pretraining: Checked[Pretraining],
+    pretraining: Validated[Pretraining],
     *,
-    ridge: Checked[float],
-    input_eigenvalues: Checked[Spectrum | None] = None,
-    task_eigenvalues: Checked[Spectrum | None] = None,
-    solver: Checked[RidgeSolver] = RidgeSolver(),
-    keys: Checked[Key[jax.Array, "seed"]],
+    ridge: Validated[float],
+    input_eigenvalues: Validated[Spectrum | None] = None,
+    task_eigenvalues: Validated[Spectrum | None] = None,
+    solver: Validated[RidgeSolver] = RidgeSolver(),
+    keys: Validated[Key[jax.Array, "seed"]],
 ) -> list[Fit]:
     """A draw of finite pretraining for each key: the G of least Σ (y − x_qᵀ G g)² + (n/D) λ ‖G‖².
 
@@ -114,12 +114,12 @@ def fit_each(
 
 
 def chosen_route(
-    pretraining: Checked[Pretraining],
+    pretraining: Validated[Pretraining],
     *,
-    ridge: Checked[float],
-    input_eigenvalues: Checked[Spectrum | None] = None,
-    task_eigenvalues: Checked[Spectrum | None] = None,
-    solver: Checked[RidgeSolver] = RidgeSolver(),
+    ridge: Validated[float],
+    input_eigenvalues: Validated[Spectrum | None] = None,
+    task_eigenvalues: Validated[Spectrum | None] = None,
+    solver: Validated[RidgeSolver] = RidgeSolver(),
 ) -> RouteCost:
     """The route that `fit` will take, the reason, and an estimate of memory, time and iterations. Nothing is drawn.
 
@@ -129,7 +129,9 @@ def chosen_route(
     return chosen(_size(law, pretraining, ridge, solver), solver.route, solver.budget)
 
 
-def _size(law: SequenceLaw, pretraining: Pretraining, ridge: Checked[float], solver: Checked[RidgeSolver]) -> FitSize:
+def _size(
+    law: SequenceLaw, pretraining: Pretraining, ridge: Validated[float], solver: Validated[RidgeSolver]
+) -> FitSize:
     instance("solver", solver, RidgeSolver)
     penalty = magnitude_number("ridge", ridge, zero=True)
     one_direction = pretraining.tasks == 1 and pretraining.noise == 0  # Σ y² is then a sum of the entries of Σ y x

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics import instance, require
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.problem import Pretraining
 from iclab.simulation.linear.summaries import (
     Summaries,
@@ -59,7 +59,7 @@ class SequenceLaw(NamedTuple):
 
 
 def sequence_law(
-    pretraining: Checked[Pretraining], inputs: Checked[Spectrum | None], tasks: Checked[Spectrum | None]
+    pretraining: Validated[Pretraining], inputs: Validated[Spectrum | None], tasks: Validated[Spectrum | None]
 ) -> SequenceLaw:
     """The law of the sequences with inputs N(0, diag(s)/D) and tasks of covariance diag(c).
 

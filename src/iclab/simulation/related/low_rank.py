@@ -14,7 +14,7 @@ from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
 from iclab.numerics import positive, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.problem import Regression
 from iclab.simulation.linear.contexts import RegressionLaw, fresh, regression_law
 from iclab.simulation.linear.loop import not_diverged
@@ -39,7 +39,7 @@ def factors(dimension: int, ranks: tuple[int, ...], *, scale: float, key: PRNGKe
 
 
 def descend(
-    statistics: Statistics, start: Factors, *, rate: Checked[float], steps: Checked[int]
+    statistics: Statistics, start: Factors, *, rate: Validated[float], steps: Validated[int]
 ) -> Float[Array, "layer D D"]:
     """Γ after gradient descent of the factors on half the loss that the statistics of contexts define.
 
@@ -56,9 +56,9 @@ def one_pass(
     problem: Regression,
     start: Factors,
     *,
-    rate: Checked[float],
-    steps: Checked[int],
-    batch: Checked[int],
+    rate: Validated[float],
+    steps: Validated[int],
+    batch: Validated[int],
     key: PRNGKeyArray,
 ) -> Float[Array, "layer D D"]:
     """Γ after one-pass SGD of the factors on fresh contexts, the same for all layers.
@@ -79,9 +79,9 @@ def frozen_losses(
     gamma: Float[Array, "layer D D"],
     problem: Regression,
     *,
-    noises: Checked[ArrayLike],
-    contexts: Checked[int],
-    tasks: Checked[tuple[ArrayLike, ArrayLike] | None] = None,
+    noises: Validated[ArrayLike],
+    contexts: Validated[int],
+    tasks: Validated[tuple[ArrayLike, ArrayLike] | None] = None,
     key: PRNGKeyArray,
 ) -> Float[Array, "layer noise"]:
     """Loss of frozen layers over drawn contexts, the same ones at every noise; averaged over the query exactly.

@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Float, Int, PRNGKeyArray
 
 from iclab.numerics import positive, share, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.related.loop import descended
 
@@ -64,11 +64,11 @@ def train(
     weights: Weights,
     patterns: Patterns,
     *,
-    relevant: Checked[float],
-    length: Checked[int],
-    batch: Checked[int],
-    steps: Checked[int],
-    rate: Checked[float],
+    relevant: Validated[float],
+    length: Validated[int],
+    batch: Validated[int],
+    steps: Validated[int],
+    rate: Validated[float],
     key: PRNGKeyArray,
 ) -> Weights:
     """Weights after one-pass SGD on the hinge loss; a fraction `relevant` of the examples matter.
@@ -88,9 +88,9 @@ def tested(
     weights: Weights,
     patterns: Patterns,
     *,
-    relevant: Checked[float],
-    length: Checked[int],
-    contexts: Checked[int],
+    relevant: Validated[float],
+    length: Validated[int],
+    contexts: Validated[int],
     key: PRNGKeyArray,
 ) -> Tested:
     """Attention, error and hinge loss over drawn contexts of random tasks of the patterns.
@@ -112,7 +112,7 @@ def pruned(weights: Weights, fraction: float, *, largest: bool) -> Weights:
     return weights._replace(hidden=hidden)
 
 
-def _require(relevant: Checked[float], length: Checked[int]) -> None:
+def _require(relevant: Validated[float], length: Validated[int]) -> None:
     share("relevant", relevant)
     whole_number("length", length)
 

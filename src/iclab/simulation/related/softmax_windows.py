@@ -11,7 +11,7 @@ from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
 from iclab.numerics import positive, require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.linear.one_pass import normals
 from iclab.simulation.related.loop import descended
@@ -41,7 +41,7 @@ class WindowTraining(NamedTuple):
 
 
 def trained(
-    shape: WindowShape, training: WindowTraining, *, noises: Checked[ArrayLike], key: PRNGKeyArray
+    shape: WindowShape, training: WindowTraining, *, noises: Validated[ArrayLike], key: PRNGKeyArray
 ) -> Float[Array, "noise D D"]:
     """Key-query matrices after training on fresh contexts, from a multiple of the identity, one for each noise.
 
@@ -62,7 +62,7 @@ def trained(
 
 
 def drawn_errors(
-    shape: WindowShape, matrices: Float[Array, "noise D D"], *, noises: Checked[ArrayLike], blocks: Checked[int],
+    shape: WindowShape, matrices: Float[Array, "noise D D"], *, noises: Validated[ArrayLike], blocks: Validated[int],
     key: PRNGKeyArray,
 ) -> Float[Array, "noise"]:  # fmt: skip
     """Mean square error against targets without noise, over blocks of fresh contexts, one matrix for each noise."""

@@ -15,7 +15,7 @@ import optax
 from jaxtyping import PRNGKeyArray
 
 from iclab.numerics import positive, require, whole_number
-from iclab.numerics.annotations import Checked
+from iclab.numerics.annotations import Validated
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.related.loop import descended
 
@@ -58,9 +58,9 @@ def trained_losses(
     network: TokenNetwork,
     sizes: TokenSizes,
     *,
-    steps: Checked[int],
-    rate: Checked[float],
-    tested: Checked[int],
+    steps: Validated[int],
+    rate: Validated[float],
+    tested: Validated[int],
     key: PRNGKeyArray,
 ) -> TokenLosses:
     """Losses on fresh contexts, `tested` batches of them, after training on others.

@@ -9,24 +9,17 @@ ends. Published as figure 1 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
 from iclab.claims import ExactInRate, LimitInSequences
-from iclab.outcomes import Levels, LossCurve, Measured
+from iclab.outcomes import Labelled, Levels, LossCurve
 from iclab.problem import Regression
 from iclab.studies.dynamics.published import merged_units
 from iclab.studies.dynamics.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 PUBLISHED = merged_units(0.001, context_length=31)
 
@@ -50,7 +43,8 @@ def start(case: Case, seed: int) -> MergedAttention:
 
 def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Levels]:
     """The gradient flow, its two levels, and the D + 1 scalars that it reduces to from a small start."""
-    dynamics, population = theories.dynamics, theories.population
+    from iclab.theory import dynamics, population
+
     moments = population.moments(case.problem)
     time = case.rate * marks(case.steps)
     return {
@@ -60,34 +54,37 @@ def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Levels]:
     }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
+def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
-    moments = theories.population.moments(case.problem)
+    from iclab.theory import population
+
+    moments = population.moments(case.problem)
     return {
         "rates": by_rate(moments, start, rate=case.rate, steps=case.steps),
         "sequences": by_sequences(case, on_sequences(case, start, key=key)),
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss against time: theory, every seed of the largest training set, both levels."""
     axes = figure.subplots()
-    reduced = result["theory/reduced"].to_dataset().isel(seed=0)
+    reduced = view.theory.reduced.isel(seed=0)
     figures.dashed_line(axes, reduced.time, reduced.loss, color=figures.COLORS[1], label="D + 1 scalars, seed 0")
-    loss_panel(axes, result, title="merged key and query: one abrupt drop", epoch=PUBLISHED.rate)
+    loss_panel(axes, view, title="merged key and query: one abrupt drop", epoch=PUBLISHED.rate)
 
 
 STUDY = Study(
     name="abrupt-drop",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), sequences=(5000, 20000, 80000)),
+    presets={
+        "quick": Preset(Case(), seeds=6),
+        "full": Preset(replace(Case(), sequences=(5000, 20000, 80000)), seeds=6),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=(ExactInRate(), LimitInSequences()),
     start=start,
-    seeds=6,
     headline=True,
 )

@@ -10,17 +10,15 @@ section 2.2 of arXiv 2501.16265; the shifts go beyond it.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import MergedAttention, SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences, WithinErrors
 from iclab.numerics import require, whole_number
-from iclab.outcomes import Levels, LossCurve, Measured, losses
+from iclab.outcomes import Labelled, Levels, LossCurve, labelled
 from iclab.problem import Regression, checked_lengths
 from iclab.studies.dynamics.training import (
     TrainingCase,
@@ -32,12 +30,7 @@ from iclab.studies.dynamics.training import (
     on_sequences,
     test_panel,
 )
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 EPOCH = 0.3947308961  # training time of an epoch of the published run: 2 × its rate .02 × N^(2/3)
 
@@ -87,13 +80,13 @@ class Case(TrainingCase):
             ],
         }
 
-    def labelled(self, tested: dict[str, Float[np.ndarray, "n"]]) -> dict[str, Measured]:
+    def labelled(self, tested: dict[str, Float[np.ndarray, "n"]]) -> dict[str, Labelled]:
         """Losses of the tests as outcomes."""
         return {
-            "lengths": losses(tested["lengths"], context_length=np.array(self.test_lengths)),
-            "noises": losses(tested["noises"], noise=np.array(self.test_noises)),
-            "inputs": losses(tested["inputs"], tilt=np.array(self.input_tilts)),
-            "tasks": losses(tested["tasks"], tilt=np.array(self.task_tilts)),
+            "lengths": labelled({"context_length": np.array(self.test_lengths)}, loss=tested["lengths"]),
+            "noises": labelled({"noise": np.array(self.test_noises)}, loss=tested["noises"]),
+            "inputs": labelled({"tilt": np.array(self.input_tilts)}, loss=tested["inputs"]),
+            "tasks": labelled({"tilt": np.array(self.task_tilts)}, loss=tested["tasks"]),
         }
 
 
@@ -108,9 +101,10 @@ def start(case: Case, seed: int) -> SeparateAttention:
     return random_separate(case.problem.dimension, case.heads, scale=case.initial, rng=rng)
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, LossCurve | Levels | Measured]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, LossCurve | Levels | Labelled]:
     """Training on mixed lengths; the loss of its best layer under each test law; the best loss at each length."""
-    dynamics, population = theories.dynamics, theories.population
+    from iclab.theory import dynamics, population
+
     moments = population.moments(case.problem)
     flow = dynamics.separate_flow(moments, start, case.rate * marks(case.steps))
     gamma = population.best_gamma(moments)
@@ -120,23 +114,23 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, LossCurve | Levels
     return {
         "flow": LossCurve(flow.time, flow.loss),
         "levels": Levels(dynamics.plateaus(moments)),
-        "best": losses(best, context_length=np.array(case.test_lengths)),
+        "best": labelled({"context_length": np.array(case.test_lengths)}, loss=best),
         **case.labelled(tested),
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent at three rates and on drawn training sets; tests on drawn contexts."""
     import jax
 
     from iclab.simulation.linear import contexts, predictions
+    from iclab.theory import population
 
     training, *testing = jax.random.split(key, 1 + len(case.laws()))
-    population = theories.population
     moments = population.moments(case.problem)
     layer = MergedAttention(np.ones(1), population.best_gamma(moments)[None])
 
-    def test(law: Regression, key: "PRNGKeyArray") -> float:
+    def test(law: Regression, key: Key) -> float:
         drawn = contexts.draw(law, case.test_contexts, key=key)
         return float(np.mean((predictions.predict(drawn, layer) - drawn.target) ** 2))
 
@@ -151,19 +145,19 @@ def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> 
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Training on mixed lengths, and the loss of its best layer under each kind of test."""
     panels = figure.subplot_mosaic(
         [["training", "lengths", "noises"], ["training", "inputs", "tasks"]], width_ratios=[1.7, 1, 1]
     )
-    loss_panel(panels["training"], result, title="training on mixed context lengths", epoch=EPOCH)
-    best = result["theory/best"].to_dataset()
+    loss_panel(panels["training"], view, title="training on mixed context lengths", epoch=EPOCH)
+    best = view.theory.best
     lengths = best["context_length"]
     figures.dashed_line(
         panels["lengths"], lengths, first_seed(best.loss), color=figures.COLORS[1], label="best layer there"
     )
     for name, (axis, label) in _TESTS.items():
-        test_panel(panels[name], result, name, axis, label=label)
+        test_panel(panels[name], view, name, axis, label=label)
     panels["lengths"].set_xscale("log", base=2)
     panels["lengths"].legend()
 
@@ -179,19 +173,25 @@ STUDY = Study(
     name="context-lengths",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(
-        Case(),
-        problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=tuple(range(1, 32))),
-        initial=0.08,
-        steps=10000,
-        sequences=(5000, 20000, 80000),
-        test_lengths=(2, 4, 8, 16, 32, 64, 128),
-        test_noises=(0.0, 0.1, 0.2, 0.4, 0.8),
-        input_tilts=(0.0, 0.5, 1.0, 1.5, 2.0),
-        task_tilts=(-1.0, -0.5, 0.0, 0.5, 1.0),
-        test_contexts=20000,
-    ),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(11.0, 4.6)),
+        "full": Preset(
+            replace(
+                Case(),
+                problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=tuple(range(1, 32))),
+                initial=0.08,
+                steps=10000,
+                sequences=(5000, 20000, 80000),
+                test_lengths=(2, 4, 8, 16, 32, 64, 128),
+                test_noises=(0.0, 0.1, 0.2, 0.4, 0.8),
+                input_tilts=(0.0, 0.5, 1.0, 1.5, 2.0),
+                task_tilts=(-1.0, -0.5, 0.0, 0.5, 1.0),
+                test_contexts=20000,
+            ),
+            seeds=8,
+            size=(11.0, 4.6),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -208,6 +208,4 @@ STUDY = Study(
         ),
     ),
     start=start,
-    seeds=8,
-    size=(11.0, 4.6),
 )

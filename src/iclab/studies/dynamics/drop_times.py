@@ -9,25 +9,18 @@ prediction free, whose drops approach the predicted ones with many sequences. Go
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import Limit, Within
-from iclab.outcomes import Levels, LossCurve, Measured, half_drops
+from iclab.outcomes import Labelled, Levels, LossCurve, labelled
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import TrainingCase, drawn_statistics, first_seed, on_drawn, on_population
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -48,26 +41,29 @@ def start(case: Case, seed: int) -> SeparateAttention:
     return random_separate(case.problem.dimension, case.heads, scale=case.initial, rng=rng)
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Measured | Levels]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled | Levels]:
     """The predicted time of each drop, and the levels between which the loss drops."""
-    dynamics = theories.dynamics
-    moments = theories.population.moments(case.problem)
+    from iclab.theory import dynamics, population
+
+    moments = population.moments(case.problem)
     return {
-        "drops": half_drops(dynamics.drop_times(moments, start), drop=None),
+        "drops": labelled({"drop": None}, half_drop=dynamics.drop_times(moments, start)),
         "levels": Levels(dynamics.plateaus(moments)),
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured | LossCurve]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled | LossCurve]:
     """Times at which gradient descent passes the middles between levels; NaN for drops after the last step."""
-    moments, steps = theories.population.moments(case.problem), fine_marks(case.steps)
-    levels = theories.dynamics.plateaus(moments)
+    from iclab.theory import dynamics, population
+
+    moments, steps = population.moments(case.problem), fine_marks(case.steps)
+    levels = dynamics.plateaus(moments)
     exact = on_population(moments, start, rate=case.rate, steps=steps)
     drawn = on_drawn(case, drawn_statistics(case, start, key=key), start, steps=steps)
     times = [rests_and_drops(drawn.time, loss, levels)[1] for loss in drawn.loss]
     return {
-        "drops": half_drops(rests_and_drops(exact.time, exact.loss, levels)[1], drop=None),
-        "sequences": half_drops(np.stack(times), sequences=np.array(case.sequences), drop=None),
+        "drops": labelled({"drop": None}, half_drop=rests_and_drops(exact.time, exact.loss, levels)[1]),
+        "sequences": labelled({"sequences": np.array(case.sequences), "drop": None}, half_drop=np.stack(times)),
         "curve": LossCurve(drawn.time, drawn.loss[-1]),
     }
 
@@ -77,18 +73,18 @@ def fine_marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.round(np.concatenate([[0], np.geomspace(max(1, steps / 400), steps, 2000)])).astype(int))
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """One run with the predicted drops; simulated against predicted times of all drops and seeds."""
     run, times = figure.subplots(1, 2, width_ratios=[1.4, 1])
-    predicted = result["theory/drops"].to_dataset().half_drop
-    figures.level_lines(run, first_seed(result["theory/levels"].to_dataset().loss), label="plateaus of theory")
+    predicted = view.theory.drops.half_drop
+    figures.level_lines(run, first_seed(view.theory.levels.loss), label="plateaus of theory")
     for i, time in enumerate(first_seed(predicted).values):
         run.axvline(time, color=figures.INK, lw=1, ls="--", label="predicted drops" if i == 0 else None)
-    if "simulation" in result.children:
-        curve, drawn = result["simulation/curve"].to_dataset(), result["simulation/sequences"].to_dataset()
+    if view.simulation:
+        curve, drawn = view.simulation.curve, view.simulation.sequences
         size = int(drawn.sequences[-1])
         figures.seed_lines(run, curve.time[1:], curve.loss.values[:1, 1:], label=f"descent on {size} sequences")
-        exact = result["simulation/drops"].to_dataset().half_drop
+        exact = view.simulation.drops.half_drop
         for color, mode in figures.colored(range(exact.sizes["drop"])):
             at = predicted.isel({"drop": mode})
             times.plot(at, exact.isel({"drop": mode}), "o", ms=5, color=color, mfc="none", label=f"drop {mode + 1}")
@@ -107,8 +103,12 @@ STUDY = Study(
     name="drop-times",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), initial=0.003, steps=300000, sequences=(5000, 20000, 80000)),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(9.0, 3.6)),
+        "full": Preset(
+            replace(Case(), initial=0.003, steps=300000, sequences=(5000, 20000, 80000)), seeds=8, size=(9.0, 3.6)
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -136,6 +136,4 @@ STUDY = Study(
         ),
     ),
     start=start,
-    seeds=8,
-    size=(9.0, 3.6),
 )

@@ -15,20 +15,15 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import SeparateAttention
 from iclab.claims import Limit, Within
 from iclab.numerics import positive, whole_number, whole_numbers
-from iclab.outcomes import Measured, SearchEnds, losses
+from iclab.outcomes import Labelled, SearchEnds, labelled
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import first_seed
-from iclab.study import Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
     from iclab.simulation.linear.stationary import Found
 
 VANISHES = 1e-9  # slope below which a search has found a fixed point; found ones lie at 1e-14
@@ -60,35 +55,37 @@ def start(case: Case, seed: int) -> SeparateAttention:
     return SeparateAttention(value, key, query)
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Measured]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
     """The loss of every set of modes that the heads can hold, least first."""
-    dynamics, population = theories.dynamics, theories.population
+    from iclab.theory import dynamics, population
+
     moments = population.moments(case.problem)
     modes = range(moments.dimension)
     sets = [chosen for count in range(case.heads + 1) for chosen in combinations(modes, count)]
-    found = [population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets]
-    return {"points": losses(np.sort(found), point=None)}
+    found = np.array([population.loss(moments, dynamics.fixed_point(moments, chosen)) for chosen in sets])
+    return {"points": labelled({"point": None}, loss=np.sort(found))}
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured | SearchEnds]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled | SearchEnds]:
     """Where searches end on the population loss, and the different losses found there and on drawn sequences."""
     import jax
 
     from iclab.simulation.linear import contexts, stationary
     from iclab.simulation.linear.statistics import Statistics, statistics
+    from iclab.theory import population
 
-    moments = theories.population.moments(case.problem)
+    moments = population.moments(case.problem)
     law = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
     ends = stationary.search(law, start, iterations=case.iterations)
-    count = len(theory(case, start)["points"].values)
+    count = len(theory(case, start)["points"].loss)
     drawn = []
     for size in case.sequences:
         sample = statistics(contexts.draw(case.problem, size, key=jax.random.fold_in(key, size)), start)
         drawn.append(different(stationary.search(sample, start, iterations=case.iterations), count))
     return {
         "ends": SearchEnds(ends.loss, ends.gradient_norm),
-        "points": losses(different(ends, count), point=None),
-        "drawn": losses(np.stack(drawn), sequences=np.array(case.sequences), point=None),
+        "points": labelled({"point": None}, loss=different(ends, count)),
+        "drawn": labelled({"sequences": np.array(case.sequences), "point": None}, loss=np.stack(drawn)),
     }
 
 
@@ -101,18 +98,18 @@ def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
     return np.array([group.mean() for group in groups])
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Ends of all searches beside the predicted losses; distance of those found on drawn sequences."""
     ends, gaps = figure.subplots(1, 2, width_ratios=[1.4, 1])
-    points = first_seed(result["theory/points"].to_dataset().loss)
+    points = first_seed(view.theory.points.loss)
     figures.level_lines(ends, points, label="predicted")
-    if "simulation" in result.children:
-        run = result["simulation/ends"].to_dataset().isel(seed=0)
+    if view.simulation:
+        run = view.simulation.ends.isel(seed=0)
         landed = run.slope.values < VANISHES
         place = np.arange(len(landed))
         label = f"{landed.sum()} searches that end at a fixed point"
         ends.plot(place[landed], run.loss.values[landed], ".", ms=4, color=figures.COLORS[0], label=label)
-        drawn = result["simulation/drawn"].to_dataset()
+        drawn = view.simulation.drawn
         distance = abs(drawn.loss - points).mean("point")
         figures.seed_lines(gaps, drawn.sequences, distance.values, color=figures.COLORS[1], label="each seed")
         slope = float(distance.mean()) * np.sqrt(np.median(drawn.sequences) / drawn.sequences)
@@ -129,14 +126,20 @@ STUDY = Study(
     name="fixed-points",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(
-        Case(),
-        problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31),
-        searches=2000,
-        iterations=300,
-        sequences=(5000, 50000, 500000),
-    ),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(9.0, 3.6)),
+        "full": Preset(
+            replace(
+                Case(),
+                problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31),
+                searches=2000,
+                iterations=300,
+                sequences=(5000, 50000, 500000),
+            ),
+            seeds=3,
+            size=(9.0, 3.6),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -156,6 +159,4 @@ STUDY = Study(
         ),
     ),
     start=start,
-    seeds=3,
-    size=(9.0, 3.6),
 )

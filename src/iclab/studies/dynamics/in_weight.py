@@ -9,24 +9,17 @@ the drawn tests; the two witnesses share the weights at the start and nothing el
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
 from iclab.claims import Limit
 from iclab.numerics import require
-from iclab.outcomes import Measured, losses
+from iclab.outcomes import Labelled, labelled
 from iclab.problem import Regression, checked_mixture
 from iclab.studies.dynamics.training import TrainingCase, marks
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 EPOCH = 0.031  # training time of an epoch of the published run: 2 × its rate .0005 × N
 CURVES = {"training": "training loss", "in_context": "in-context test", "in_weight": "in-weight test"}
@@ -60,24 +53,26 @@ def start(case: Case, seed: int) -> MergedAttention:
     return random_merged(case.problem.dimension, case.heads, scale=case.initial, rng=rng).unrestricted()
 
 
-def theory(case: Case, start: MergedAttention) -> dict[str, Measured]:
+def theory(case: Case, start: MergedAttention) -> dict[str, Labelled]:
     """The flow for each fraction: its own loss, and the losses of its layer in both tests."""
-    mixture = theories.tokens.mixture
+    from iclab.theory import tokens
+
+    mixture = tokens.mixture
     task, time = np.array(case.in_weight_task), case.rate * marks(case.steps)
     tests = (mixture.in_context_test(case.problem), mixture.in_weight_test(case.problem, task))
     found = []
     for fraction in case.fractions:
-        law = mixture.moments(case.problem, fraction, task, random_labels=fraction == 0)
+        law = mixture.mixture_moments(case.problem, fraction, task, random_labels=fraction == 0)
         flow = mixture.flow(law, start, time)
         found.append([flow.loss, *(mixture.loss(test, flow.weights) for test in tests)])
     rows = np.stack(found, axis=1)
     return {
-        name: losses(row, fraction=np.array(case.fractions), time=time)
+        name: labelled({"fraction": np.array(case.fractions), "time": time}, loss=row)
         for name, row in zip(CURVES, rows, strict=True)
     }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
+def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent on drawn mixtures of each size, tested on drawn sequences as many."""
     import jax
 
@@ -106,23 +101,24 @@ def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> di
         found.append([run.loss, *tested])
     rows = np.swapaxes(np.array(found), 0, 1)
     return {
-        name: losses(
-            row, fraction=np.array(case.fractions), sequences=np.array(case.sequences), time=case.rate * steps
+        name: labelled(
+            {"fraction": np.array(case.fractions), "sequences": np.array(case.sequences), "time": case.rate * steps},
+            loss=row,
         )
         for name, row in zip(CURVES, rows, strict=True)
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Training loss and both test losses against time, a color for each fraction; one seed."""
     for (name, title), axes in zip(CURVES.items(), figure.subplots(1, 3), strict=True):
-        exact = result[f"theory/{name}"].to_dataset()
+        exact = view.theory[name]
         for i, (color, fraction) in enumerate(figures.colored(exact["fraction"].values)):
             figures.theory_line(
                 axes, exact.time, exact.loss.isel(seed=0, fraction=i), color=color, label=f"{fraction:g}"
             )
-            if "simulation" in result.children:
-                tested = result[f"simulation/{name}"].to_dataset().isel(seed=0, sequences=-1)
+            if view.simulation:
+                tested = view.simulation[name].isel(seed=0, sequences=-1)
                 figures.dashed_line(axes, tested.time, tested.loss.isel(fraction=i), color=figures.INK)
         figures.loss_axes(axes, title=title)
         figures.epoch_axis(axes, EPOCH, label="published epochs")
@@ -134,8 +130,14 @@ STUDY = Study(
     name="in-weight",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), fractions=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0), sequences=(1000, 5000, 25000)),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(11.0, 3.8)),
+        "full": Preset(
+            replace(Case(), fractions=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0), sequences=(1000, 5000, 25000)),
+            seeds=3,
+            size=(11.0, 3.8),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -150,6 +152,4 @@ STUDY = Study(
         for name, title in CURVES.items()
     ),
     start=start,
-    seeds=3,
-    size=(11.0, 3.8),
 )

@@ -9,24 +9,17 @@ Published as figure 6 of arXiv 2501.16265, without its scales.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import require
-from iclab.outcomes import Levels, Measured, losses
+from iclab.outcomes import Labelled, Levels, labelled
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import FINER, TrainingCase, drawn_statistics, log_marks, on_drawn, on_population
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -61,27 +54,34 @@ def start(case: Case, seed: int) -> SeparateAttention:
     )
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Measured | Levels]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled | Levels]:
     """The gradient flow from each start, and the plateaus."""
-    dynamics = theories.dynamics
-    moments, time = theories.population.moments(case.problem), case.rate * log_marks(case.steps)
+    from iclab.theory import dynamics, population
+
+    moments, time = population.moments(case.problem), case.rate * log_marks(case.steps)
     flows = [dynamics.separate_flow(moments, one, time).loss for one in layers(start)]
     return {
-        "flow": losses(np.stack(flows), initial=sizes(case), time=time),
+        "flow": labelled({"initial": sizes(case), "time": time}, loss=np.stack(flows)),
         "levels": Levels(dynamics.plateaus(moments)),
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent from each start on the population moments at three rates, and on drawn training sets."""
-    moments, steps = theories.population.moments(case.problem), log_marks(case.steps)
+    from iclab.theory import population
+
+    moments, steps = population.moments(case.problem), log_marks(case.steps)
     rates = [on_population(moments, start, rate=case.rate / finer, steps=finer * steps).loss for finer in FINER]
     data = drawn_statistics(case, start, key=key)
     trained = [on_drawn(case, data, one, steps=steps).loss for one in layers(start)]
     time = case.rate * steps
     return {
-        "rates": losses(np.stack(rates, axis=1), initial=sizes(case), rate=case.rate / FINER, time=time),
-        "sequences": losses(np.stack(trained), initial=sizes(case), sequences=np.array(case.sequences), time=time),
+        "rates": labelled(
+            {"initial": sizes(case), "rate": case.rate / FINER, "time": time}, loss=np.stack(rates, axis=1)
+        ),
+        "sequences": labelled(
+            {"initial": sizes(case), "sequences": np.array(case.sequences), "time": time}, loss=np.stack(trained)
+        ),
     }
 
 
@@ -95,12 +95,12 @@ def sizes(case: Case) -> np.ndarray:
     return case.initial * np.array(case.factors)
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss against the logarithm of time, a color for each size of the start."""
     axes = figure.subplots()
-    flow, levels = result["theory/flow"].to_dataset(), result["theory/levels"].to_dataset().loss
+    flow, levels = view.theory.flow, view.theory.levels.loss
     figures.level_lines(axes, np.atleast_2d(levels.values)[0], label="plateaus of theory")
-    drawn = result["simulation/sequences"].to_dataset() if "simulation" in result.children else None
+    drawn = view.simulation.sequences if view.simulation else None
     for i, (color, initial) in enumerate(figures.colored(flow["initial"].values)):
         curve = flow.loss.isel(initial=i)
         axes.plot(curve.time[1:], curve.values[0, 1:], color=color, lw=1.8, label=f"start of size {initial:.2g}")
@@ -115,12 +115,13 @@ STUDY = Study(
     name="initial-scale",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), initial=0.03, factors=(1.0, 4.0, 16.0, 50.0), steps=60000),
+    presets={
+        "quick": Preset(Case(), seeds=3),
+        "full": Preset(replace(Case(), initial=0.03, factors=(1.0, 4.0, 16.0, 50.0), steps=60000), seeds=3),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=(ExactInRate(), LimitInSequences(), RestsNearLevels()),
     start=start,
-    seeds=3,
 )

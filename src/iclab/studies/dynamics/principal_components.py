@@ -9,26 +9,20 @@ equation 22 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import Limit
 from iclab.numerics import positive, whole_number
-from iclab.outcomes import Levels, Measured, Trajectory, answers
+from iclab.outcomes import Labelled, Levels, Trajectory, labelled
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import TrainingCase, by_sequences, first_seed, log_marks, on_sequences
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -73,25 +67,27 @@ def start(case: Case, seed: int) -> Start:
     return Start(layer, inputs[:, :-1], labels, inputs[:, -1])
 
 
-def theory(case: Case, start: Start) -> dict[str, Measured | Levels]:
+def theory(case: Case, start: Start) -> dict[str, Labelled | Levels]:
     """Answers of principal component regression with 1, ..., D components, and the losses of the plateaus."""
-    dynamics = theories.dynamics
-    moments = theories.population.moments(case.problem)
+    from iclab.theory import dynamics, population
+
+    moments = population.moments(case.problem)
     predicted = [
         dynamics.plateau_prediction(moments, range(learned), start.inputs, start.labels, start.query)
         for learned in range(1, moments.dimension + 1)
     ]
     return {
-        "answers": answers(np.stack(predicted), plateau=None, query=None),
+        "answers": labelled({"plateau": None, "query": None}, answer=np.stack(predicted)),
         "levels": Levels(dynamics.plateaus(moments)),
     }
 
 
-def simulation(case: Case, start: Start, *, key: "PRNGKeyArray") -> dict[str, Measured]:
+def simulation(case: Case, start: Start, *, key: Key) -> dict[str, Labelled]:
     """Training on drawn sets, and the answers of the layers at which the loss rests."""
     from iclab.simulation.linear import contexts, predictions
+    from iclab.theory import dynamics, population
 
-    levels = theories.dynamics.plateaus(theories.population.moments(case.problem))
+    levels = dynamics.plateaus(population.moments(case.problem))
     trained = on_sequences(case, start.layer, key=key, steps=log_marks(case.steps))
     asked = contexts.assemble(start.inputs, start.labels, start.query, np.zeros(case.asked))
     answered = [
@@ -99,7 +95,9 @@ def simulation(case: Case, start: Start, *, key: "PRNGKeyArray") -> dict[str, Me
         for run in (Trajectory(trained.time, loss, trained.weights[i]) for i, loss in enumerate(trained.loss))
     ]
     return {
-        "answers": answers(np.stack(answered), sequences=np.array(case.sequences), plateau=None, query=None),
+        "answers": labelled(
+            {"sequences": np.array(case.sequences), "plateau": None, "query": None}, answer=np.stack(answered)
+        ),
         "sequences": by_sequences(case, trained),
     }
 
@@ -116,19 +114,19 @@ def resting(
     return np.stack([answers[found[-1]] if len(found) else np.full(answers.shape[1], np.nan) for found in places])
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """The loss and its plateaus; at each plateau the answers of the layer against those of the regression."""
-    theory = result["theory/answers"].to_dataset().answer
+    theory = view.theory.answers.answer
     learned = min(4, theory.sizes["plateau"])
     half = -(-learned // 2)
     rows = [
         [f"{mode}" if mode < learned else "." for mode in range(row * half, (row + 1) * half)] for row in range(2)
     ]
     panels = figure.subplot_mosaic([["loss", *row] for row in rows], width_ratios=[1.5] + [1] * half)
-    levels = first_seed(result["theory/levels"].to_dataset().loss)
+    levels = first_seed(view.theory.levels.loss)
     figures.level_lines(panels["loss"], levels, label="plateaus of theory")
-    if "simulation" in result.children:
-        run = result["simulation/sequences"].to_dataset().isel(sequences=-1)
+    if view.simulation:
+        run = view.simulation.sequences.isel(sequences=-1)
         size = int(run.sequences)
         figures.seed_lines(panels["loss"], run.time[1:], run.loss.values[:, 1:], label=f"descent on {size} sequences")
     figures.loss_axes(panels["loss"], title="training on drawn sequences")
@@ -139,8 +137,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         predicted = first_seed(theory).isel(plateau=mode)
         ends = [float(predicted.min()), float(predicted.max())]
         axes.plot(ends, ends, color=figures.INK, lw=0.8)
-        if "simulation" in result.children:
-            simulated = first_seed(result["simulation/answers"].to_dataset().answer)
+        if view.simulation:
+            simulated = first_seed(view.simulation.answers.answer)
             axes.plot(predicted, simulated.isel(sequences=-1, plateau=mode), ".", ms=3, color=color)
         axes.set_title(f"{mode + 1} component{'s' if mode else ''}")
         axes.set_xlabel("answer of the regression" if mode + half >= learned else "")
@@ -151,8 +149,14 @@ STUDY = Study(
     name="principal-components",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), initial=0.03, steps=120000, sequences=(5000, 20000, 80000), asked=1000),
+    presets={
+        "quick": Preset(Case(), seeds=4, size=(10.0, 4.4)),
+        "full": Preset(
+            replace(Case(), initial=0.03, steps=120000, sequences=(5000, 20000, 80000), asked=1000),
+            seeds=4,
+            size=(10.0, 4.4),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -166,6 +170,4 @@ STUDY = Study(
         ),
     ),
     start=start,
-    seeds=4,
-    size=(10.0, 4.4),
 )

@@ -9,24 +9,17 @@ that reaches the prediction free, to show where a finite training set rests. Pub
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import require, whole_numbers
-from iclab.outcomes import Measured, losses
+from iclab.outcomes import Labelled, labelled
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import TrainingCase, by_rate, drawn_statistics, marks, on_drawn
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 EPOCH = 0.3947308961  # training time of an epoch of the published run: 2 × its rate .02 × N^(2/3)
 
@@ -59,34 +52,35 @@ def start(case: Case, seed: int) -> tuple[SeparateAttention, ...]:
     )
 
 
-def theory(case: Case, start: tuple[SeparateAttention, ...]) -> dict[str, Measured]:
+def theory(case: Case, start: tuple[SeparateAttention, ...]) -> dict[str, Labelled]:
     """The gradient flow of each rank, and the losses of its conspicuous plateaus."""
-    dynamics = theories.dynamics
-    moments = theories.population.moments(case.problem)
+    from iclab.theory import dynamics, population
+
+    moments = population.moments(case.problem)
     time, rank = case.rate * marks(case.steps), np.array(case.ranks)
     levels = dynamics.plateaus(moments)
     learned = np.arange(-(-case.problem.dimension // rank.min()) + 1) * rank[:, None]
     flows = [dynamics.separate_flow(moments, one, time).loss for one in start]
     return {
-        "flow": losses(np.stack(flows), rank=rank, time=time),
-        "levels": losses(levels[np.minimum(learned, case.problem.dimension)], rank=rank, plateau=None),
+        "flow": labelled({"rank": rank, "time": time}, loss=np.stack(flows)),
+        "levels": labelled({"rank": rank, "plateau": None}, loss=levels[np.minimum(learned, case.problem.dimension)]),
     }
 
 
-def simulation(case: Case, start: tuple[SeparateAttention, ...], *, key: "PRNGKeyArray") -> dict[str, Measured]:
+def simulation(case: Case, start: tuple[SeparateAttention, ...], *, key: Key) -> dict[str, Labelled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
-    moments, rank = theories.population.moments(case.problem), np.array(case.ranks)
+    from iclab.theory import population
+
+    moments, rank = population.moments(case.problem), np.array(case.ranks)
     layers = [with_idle_pairs(one, max(case.ranks)) for one in start]  # of one shape, to compile once
     rates = [by_rate(moments, one, rate=case.rate, steps=case.steps) for one in layers]
     data = drawn_statistics(case, layers[0], key=key)
     trained = [on_drawn(case, data, one) for one in layers]
     return {
-        "rates": losses(np.stack([one.values for one in rates]), rank=rank, **rates[0].axes),
-        "sequences": losses(
-            np.stack([one.loss for one in trained]),
-            rank=rank,
-            sequences=np.array(case.sequences),
-            time=trained[0].time,
+        "rates": labelled({"rank": rank, **rates[0].axes}, loss=np.stack([one.loss for one in rates])),
+        "sequences": labelled(
+            {"rank": rank, "sequences": np.array(case.sequences), "time": trained[0].time},
+            loss=np.stack([one.loss for one in trained]),
         ),
     }
 
@@ -97,9 +91,9 @@ def with_idle_pairs(layer: SeparateAttention, rank: int) -> SeparateAttention:
     return SeparateAttention(layer.value, np.pad(layer.key, added), np.pad(layer.query, added))
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """A panel for each rank: loss against time, every seed, and the levels of the conspicuous plateaus."""
-    flow, levels = result["theory/flow"].to_dataset(), result["theory/levels"].to_dataset().loss
+    flow, levels = view.theory.flow, view.theory.levels.loss
     levels = levels.isel(seed=0) if "seed" in levels.dims else levels
     columns = min(4, flow.sizes["rank"])
     rows = -(-flow.sizes["rank"] // columns)
@@ -109,8 +103,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         figures.level_lines(axes, np.unique(levels.sel(rank=rank)), label="conspicuous plateaus")
         for i, curve in enumerate(flow.loss.sel(rank=rank).values):
             figures.theory_line(axes, flow.time, curve, label="gradient flow" if i == 0 else None)
-        if "simulation" in result.children:
-            drawn = result["simulation/sequences"].to_dataset().isel(sequences=-1)
+        if view.simulation:
+            drawn = view.simulation.sequences.isel(sequences=-1)
             label = f"descent on {int(drawn.sequences)} sequences"
             figures.seed_lines(axes, drawn.time, drawn.loss.sel(rank=rank).values, label=label)
         figures.loss_axes(axes, title=f"rank {rank}")
@@ -126,20 +120,24 @@ STUDY = Study(
     name="rank-staircase",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=Case(
-        problem=Regression(eigenvalues=tuple(share / 36 for share in range(8, 0, -1)), context_length=31),
-        ranks=(1, 2, 4, 8, 3, 5, 6, 7),
-        heads=9,
-        initial=0.0157,
-        steps=20000,
-        sequences=(5000, 20000, 80000),
-    ),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(11.0, 3.2)),
+        "full": Preset(
+            Case(
+                problem=Regression(eigenvalues=tuple(share / 36 for share in range(8, 0, -1)), context_length=31),
+                ranks=(1, 2, 4, 8, 3, 5, 6, 7),
+                heads=9,
+                initial=0.0157,
+                steps=20000,
+                sequences=(5000, 20000, 80000),
+            ),
+            seeds=3,
+            size=(11.0, 3.2),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=(ExactInRate(), LimitInSequences(), RestsNearLevels()),
     start=start,
-    seeds=3,
-    size=(11.0, 3.2),
 )

@@ -2,33 +2,26 @@
 
 Softmax attention has no closed theory here: what is judged is whether its loss drops as often as that of linear
 attention with as many modes, once if key and query are merged, once for each mode if they are separate. Drops are
-counted by a written rule: a stage is a stretch of 5 % of log-time on which the loss moves by less than 2 % of its
-first value per unit of log-time, and stages are set apart by drops of 5 %. Theory is linear attention, its plateaus
-and its number of drops. Simulation draws sequences and trains on their tokens. Inputs are small, so that scores stay
-small until something is learned; with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, without
-its rates and starts.
+counted by the rule of `iclab.outcomes.curves.stages`: a stage is a stretch of log-time on which the loss hardly
+moves, and a drop sets two stages apart. Theory is linear attention, its plateaus and its number of drops. Simulation
+draws sequences and trains on their tokens. Inputs are small, so that scores stay small until something is learned;
+with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, without its rates and starts.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import Share
 from iclab.numerics import positive, whole_number
 from iclab.outcomes import DropCounts, Levels, LossCurve
 from iclab.outcomes.curves import stages
 from iclab.problem import Regression
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -69,11 +62,13 @@ def start(case: Case, seed: int) -> Start:
 
 def theory(case: Case, start: Start) -> dict[str, Levels | DropCounts]:
     """Plateaus of linear attention on the same contexts, and how often it drops."""
-    levels = theories.dynamics.plateaus(theories.population.moments(case.problem))
+    from iclab.theory import dynamics, population
+
+    levels = dynamics.plateaus(population.moments(case.problem))
     return {"levels": Levels(levels), "drops": DropCounts(1, min(case.heads, int(np.sum(np.diff(levels) < 0))))}
 
 
-def simulation(case: Case, start: Start, *, key: "PRNGKeyArray") -> dict[str, LossCurve | DropCounts]:
+def simulation(case: Case, start: Start, *, key: Key) -> dict[str, LossCurve | DropCounts]:
     """Gradient descent of both layers on the same drawn sequences, and the drops of their losses."""
     from iclab.simulation.linear import contexts, softmax
 
@@ -94,14 +89,14 @@ def even_marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.append(0, np.rint(np.geomspace(1, steps, 120)).astype(int)))
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss of both layers against the logarithm of time, every seed, and the plateaus of linear attention."""
     panels = figure.subplots(1, 2, sharey=True)
-    levels = result["theory/levels"].to_dataset().loss.isel(seed=0).values
+    levels = view.theory.levels.loss.isel(seed=0).values
     for axes, name, shown in ((panels[0], "merged", levels[[0, -1]]), (panels[1], "separate", levels)):
         figures.level_lines(axes, shown, label="plateaus of linear attention")
-        if "simulation" in result.children:
-            run = result[f"simulation/{name}"].to_dataset()
+        if view.simulation:
+            run = view.simulation[name]
             label = f"softmax attention, {figures.seeds(run)}"
             figures.seed_lines(axes, run.time[1:], run.loss.values[:, 1:], color=figures.COLORS[0], label=label)
         figures.loss_axes(axes, title=f"softmax attention, {name} key and query")
@@ -113,8 +108,12 @@ STUDY = Study(
     name="softmax-dynamics",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), merged_steps=3000, separate_steps=5000, sequences=2000),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(9.0, 3.6)),
+        "full": Preset(
+            replace(Case(), merged_steps=3000, separate_steps=5000, sequences=2000), seeds=3, size=(9.0, 3.6)
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -131,6 +130,4 @@ STUDY = Study(
         ),
     ),
     start=start,
-    seeds=3,
-    size=(9.0, 3.6),
 )

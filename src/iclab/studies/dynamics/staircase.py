@@ -14,21 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import ExactInRate, LimitInSequences
-from iclab.outcomes import HeadCurves, Levels, Measured, Trajectory, ValueCurves
+from iclab.outcomes import HeadCurves, Labelled, Levels, Trajectory, ValueCurves
 from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.dynamics.published import separate_units
 from iclab.studies.dynamics.training import TrainingCase, by_rate, by_sequences, loss_panel, marks, on_sequences
-from iclab.study import Study
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
     from iclab.theory.population import Moments
 
 PUBLISHED = separate_units(0.02, context_length=31)
@@ -54,8 +49,9 @@ def start(case: Case, seed: int) -> SeparateAttention:
 
 def theory(case: Case, start: SeparateAttention) -> dict[str, HeadCurves | ValueCurves | Levels]:
     """The gradient flow with its heads, the scalar equation of each mode's head, and the plateaus."""
-    dynamics = theories.dynamics
-    moments = theories.population.moments(case.problem)
+    from iclab.theory import dynamics, population
+
+    moments = population.moments(case.problem)
     flow = dynamics.separate_flow(moments, start, case.rate * marks(case.steps))
     return {
         "flow": head_curves(flow),
@@ -64,12 +60,14 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, HeadCurves | Value
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: "PRNGKeyArray") -> dict[str, Measured | HeadCurves]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled | HeadCurves]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
+    from iclab.theory import population
+
     trained = on_sequences(case, start, key=key)
     largest = SeparateAttention(trained.weights.value[-1], trained.weights.key[-1], trained.weights.query[-1])
     return {
-        "rates": by_rate(theories.population.moments(case.problem), start, rate=case.rate, steps=case.steps),
+        "rates": by_rate(population.moments(case.problem), start, rate=case.rate, steps=case.steps),
         "sequences": by_sequences(case, trained),
         "heads": head_curves(Trajectory(trained.time, trained.loss[-1], largest)),
     }
@@ -81,7 +79,8 @@ def scalar_values(moments: "Moments", problem: Regression, flow: Trajectory) -> 
     Modes drop in the order of their growth g. A head that blows up at T, half_drop_shift after half of its drop,
     starts with strength 1/(g T). Modes that the flow does not reach stay at zero.
     """
-    dynamics = theories.dynamics
+    from iclab.theory import dynamics
+
     growth, damping = np.diag(moments.cross), np.diag(moments.second) * np.diag(moments.input_covariance)
     drops, shifts = np.empty_like(growth), np.empty_like(growth)
     drops[np.argsort(-growth, kind="stable")] = rests_and_drops(flow.time, flow.loss, dynamics.plateaus(moments))[1]
@@ -110,14 +109,14 @@ def head_curves(run: Trajectory) -> HeadCurves:
     return HeadCurves(run.time, run.loss, np.abs(value[:, head]) * own, alignment * own)
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss against time; value weights of the heads; alignment of their keys and queries with the eigenvectors."""
     loss, values, alignments = figure.subplots(1, 3, width_ratios=[1.7, 1, 1])
-    loss_panel(loss, result, title="separate key and query: a staircase", epoch=PUBLISHED.rate)
-    heads = {"theory": result["theory/flow"].to_dataset()}
-    if "simulation" in result.children:
-        heads["simulation"] = result["simulation/heads"].to_dataset()
-    scalar = result["theory/scalar"].to_dataset()
+    loss_panel(loss, view, title="separate key and query: a staircase", epoch=PUBLISHED.rate)
+    heads = {"theory": view.theory.flow}
+    if view.simulation:
+        heads["simulation"] = view.simulation.heads
+    scalar = view.theory.scalar
     for color, mode in figures.colored(range(scalar.sizes["mode"])):
         first = {name: curves.isel(seed=0, mode=mode) for name, curves in heads.items()}
         label = f"mode {mode}"
@@ -137,14 +136,18 @@ STUDY = Study(
     name="staircase",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), initial=0.01 * PUBLISHED.weight_scale, sequences=(5000, 20000, 80000)),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(11.0, 3.6)),
+        "full": Preset(
+            replace(Case(), initial=0.01 * PUBLISHED.weight_scale, sequences=(5000, 20000, 80000)),
+            seeds=8,
+            size=(11.0, 3.6),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=(ExactInRate(), LimitInSequences()),
     start=start,
-    seeds=8,
-    size=(11.0, 3.6),
     headline=True,
 )

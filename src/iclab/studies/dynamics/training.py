@@ -8,15 +8,14 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.attention import MergedAttention, SeparateAttention
-from iclab.numerics import positive, require, whole_number, whole_numbers
-from iclab.outcomes import Measured, Trajectory, losses
+from iclab.numerics import Checked, Count, Counts, Positive, require
+from iclab.outcomes import Labelled, Trajectory, labelled
 from iclab.outcomes.curves import first_below
 from iclab.problem import Regression
+from iclab.study import Axes, Key, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
 
     from iclab.simulation.linear.statistics import Statistics
     from iclab.theory.population import Moments
@@ -26,23 +25,19 @@ FINER = np.array([1, 3, 10])  # by which the step of gradient descent is divided
 
 
 @dataclass(frozen=True)
-class TrainingCase:
-    """One run of linear attention by gradient descent. Raises ValueError for impossible numbers."""
+class TrainingCase(Checked):
+    """One run of linear attention by gradient descent."""
 
     problem: Regression
-    heads: int
-    initial: float
-    rate: float
-    steps: int
-    sequences: tuple[int, ...]
+    heads: Count
+    initial: Positive
+    rate: Positive
+    steps: Count
+    sequences: Counts
 
     def __post_init__(self) -> None:
-        whole_number("heads", self.heads)
-        whole_number("steps", self.steps)
-        positive("initial", self.initial)
-        positive("rate", self.rate)
+        super().__post_init__()
         require(self.steps <= LONGEST, f"steps must be at most {LONGEST}; got {self.steps}. Raise the rate instead.")
-        object.__setattr__(self, "sequences", whole_numbers("sequences", self.sequences))
         require(
             len(set(self.sequences)) == len(self.sequences),
             f"sequences must differ; got {self.sequences}. An order is fitted over different sizes.",
@@ -60,11 +55,11 @@ def log_marks(steps: int) -> Int[np.ndarray, "record"]:
     return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, 300)])).astype(int))
 
 
-def by_rate(moments: "Moments", start: MergedAttention | SeparateAttention, *, rate: float, steps: int) -> Measured:
+def by_rate(moments: "Moments", start: MergedAttention | SeparateAttention, *, rate: float, steps: int) -> Labelled:
     """Gradient descent on the population moments themselves, at the rate and at finer ones, to the same time."""
     recorded = marks(steps)
     curves = [on_population(moments, start, rate=rate / finer, steps=finer * recorded).loss for finer in FINER]
-    return losses(np.stack(curves), rate=rate / FINER, time=rate * recorded)
+    return labelled({"rate": rate / FINER, "time": rate * recorded}, loss=np.stack(curves))
 
 
 def on_population(
@@ -86,7 +81,7 @@ def on_sequences(
     case: TrainingCase,
     start: MergedAttention | SeparateAttention,
     *,
-    key: "PRNGKeyArray",
+    key: Key,
     steps: Int[np.ndarray, "record"] | None = None,
 ) -> Trajectory:
     """Gradient descent on drawn training sets of each size, all weights that reach the prediction free.
@@ -96,9 +91,7 @@ def on_sequences(
     return on_drawn(case, drawn_statistics(case, start, key=key), start, steps=steps)
 
 
-def drawn_statistics(
-    case: TrainingCase, start: MergedAttention | SeparateAttention, *, key: "PRNGKeyArray"
-) -> "Statistics":
+def drawn_statistics(case: TrainingCase, start: MergedAttention | SeparateAttention, *, key: Key) -> "Statistics":
     """Statistics of drawn training sets of each size, for training with all weights free."""
     import jax
 
@@ -127,9 +120,9 @@ def on_drawn(
     )
 
 
-def by_sequences(case: TrainingCase, trained: Trajectory) -> Measured:
+def by_sequences(case: TrainingCase, trained: Trajectory) -> Labelled:
     """The losses of training on each size."""
-    return losses(trained.loss, sequences=np.array(case.sequences), time=trained.time)
+    return labelled({"sequences": np.array(case.sequences), "time": trained.time}, loss=trained.loss)
 
 
 def half_drop(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:
@@ -137,12 +130,12 @@ def half_drop(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) 
     return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
 
 
-def test_panel(axes: "Axes", result: "xr.DataTree", name: str, axis: str, *, label: str) -> None:
+def test_panel(axes: Axes, view: View, name: str, axis: str, *, label: str) -> None:
     """Loss of one layer along one kind of test: theory, and means over seeds with their standard errors."""
-    exact = result[f"theory/{name}"].to_dataset()
+    exact = view.theory[name]
     figures.theory_line(axes, exact[axis], first_seed(exact.loss), label="this layer, theory")
-    if "simulation" in result.children:
-        tested = result[f"simulation/{name}"].to_dataset().loss
+    if view.simulation:
+        tested = view.simulation[name].loss
         figures.mean_points(axes, tested[axis], tested, label="drawn contexts")
     axes.set(xlabel=label, ylabel="test loss")
 
@@ -153,24 +146,24 @@ def first_seed(array: "xr.DataArray") -> "xr.DataArray":
 
 
 def loss_panel(
-    axes: "Axes",
-    result: "xr.DataTree",
+    axes: Axes,
+    view: View,
     *,
     title: str,
     epoch: float,
-    exact: tuple[str, str] = ("theory/flow", "gradient flow of the population loss"),
+    exact: tuple[str, str] = ("flow", "gradient flow of the population loss"),
 ) -> None:
     """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs.
 
-    `exact` is the group that holds the curve of theory, and its label.
+    `exact` is the group of theory that holds the curve, and its label.
     """
-    flow, levels = result[exact[0]].to_dataset(), result["theory/levels"].to_dataset().loss
+    flow, levels = view.theory[exact[0]], view.theory.levels.loss
     figures.level_lines(axes, np.atleast_2d(levels.values)[0], label="plateaus of theory")
     figures.theory_line(axes, flow.time, flow.loss.values[0], label=exact[1])
     for curve in flow.loss.values[1:]:
         figures.theory_line(axes, flow.time, curve)
-    if "simulation" in result.children:
-        drawn = result["simulation/sequences"].to_dataset().isel(sequences=-1)
+    if view.simulation:
+        drawn = view.simulation.sequences.isel(sequences=-1)
         label = f"gradient descent on {int(drawn.sequences)} sequences, {figures.seeds(drawn)}"
         figures.seed_lines(axes, drawn.time, drawn.loss.values, label=label)
     figures.loss_axes(axes, title=title)

@@ -9,15 +9,13 @@ show when and where a finite training set drops. Published as equation 10 of arX
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iclab import theory as theories
 from iclab.attention import MergedAttention, random_merged
 from iclab.claims import ExactInRate, Limit, LimitInSequences
 from iclab.numerics import require
-from iclab.outcomes import Levels, LossCurve, Measured, half_drops
+from iclab.outcomes import Labelled, Levels, LossCurve, labelled
 from iclab.problem import Regression
 from iclab.studies.dynamics.training import (
     TrainingCase,
@@ -28,12 +26,7 @@ from iclab.studies.dynamics.training import (
     marks,
     on_sequences,
 )
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 EPOCH = 0.062  # training time of an epoch of the published run: 2 × its rate .001 × N
 
@@ -66,39 +59,42 @@ def start(case: Case, seed: int) -> MergedAttention:
     return random_merged(case.problem.dimension, case.heads, scale=case.initial, rng=np.random.default_rng(seed))
 
 
-def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Measured | Levels]:
+def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labelled | Levels]:
     """The logistic curve of this start, the time of its half drop, and its two levels."""
-    dynamics, population = theories.dynamics, theories.population
+    from iclab.theory import dynamics, population
+
     moments = population.moments(case.problem)
     amplitude, time = dynamics.growing_amplitude(moments, start), case.rate * marks(case.steps)
     return {
-        "closed_form": LossCurve(time, dynamics.white_merged_loss(case.problem, amplitude, time)),
-        "half_drop": half_drops(dynamics.white_drop_time(case.problem, amplitude)),
+        "closed_form": LossCurve(time, np.asarray(dynamics.white_merged_loss(case.problem, amplitude, time))),
+        "half_drop": labelled({}, half_drop=dynamics.white_drop_time(case.problem, amplitude)),
         "levels": Levels(np.array([moments.null_loss, population.best_loss(moments)])),
     }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: "PRNGKeyArray") -> dict[str, Measured]:
+def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
-    moments = theories.population.moments(case.problem)
+    from iclab.theory import population
+
+    moments = population.moments(case.problem)
     trained = on_sequences(case, start, key=key)
     times = np.array([half_drop(trained.time, loss) for loss in trained.loss])
     return {
         "rates": by_rate(moments, start, rate=case.rate, steps=case.steps),
         "sequences": by_sequences(case, trained),
-        "half_drop": half_drops(times, sequences=np.array(case.sequences)),
+        "half_drop": labelled({"sequences": np.array(case.sequences)}, half_drop=times),
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Loss against time: the closed form, every seed of the largest training set, both levels."""
     label = "closed form, one start for each seed"
     loss_panel(
         figure.subplots(),
-        result,
+        view,
         title="white inputs, merged key and query: a logistic drop",
         epoch=EPOCH,
-        exact=("theory/closed_form", label),
+        exact=("closed_form", label),
     )
 
 
@@ -106,8 +102,10 @@ STUDY = Study(
     name="white-drop",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), initial=5.57e-6, steps=3600, sequences=(5000, 20000, 80000)),
+    presets={
+        "quick": Preset(Case(), seeds=8),
+        "full": Preset(replace(Case(), initial=5.57e-6, steps=3600, sequences=(5000, 20000, 80000)), seeds=8),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -123,5 +121,4 @@ STUDY = Study(
         ),
     ),
     start=start,
-    seeds=8,
 )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from iclab.studies.modes import mode_staging as mode_staging
     from iclab.studies.modes import phase_portrait as phase_portrait
     from iclab.studies.modes import sgd_noise as sgd_noise
+    from iclab.studies.modes import training as training
 
 __all__ = [
     "alignment",
@@ -19,6 +20,7 @@ __all__ = [
     "mode_staging",
     "phase_portrait",
     "sgd_noise",
+    "training",
 ]
 
 if not TYPE_CHECKING:

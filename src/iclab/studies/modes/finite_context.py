@@ -9,68 +9,36 @@ docs/derivations/modes.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Limit, WithinErrors
 from iclab.figures import legends
-from iclab.numerics import nonnegative, require, whole_numbers
-from iclab.outcomes import quantity
+from iclab.numerics import Checked, Counts, Reals, require
+from iclab.outcomes import Labelled, labelled
 from iclab.problem import Regression
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-Array = np.ndarray
+from iclab.studies.modes.training import WORDS
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
-class Case:
-    """Fixed points at several context lengths and noises. Raises ValueError for impossible numbers."""
+class Case(Checked):
+    """Fixed points at several context lengths and noises."""
 
     eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
-    context_lengths: tuple[int, ...] = (4, 8, 32)  # N, at which contexts are drawn
-    noises: tuple[float, ...] = (0.0, 1.0)  # variances of the label noise
-    sequences: tuple[int, ...] = (500, 2000, 8000)  # P, contexts that the weights are fitted to
+    context_lengths: Counts = (4, 8, 32)  # N, at which contexts are drawn
+    noises: Annotated[tuple[float, ...], Reals(at_least=0.0)] = (0.0, 1.0)  # ρ, variances of the label noise
+    sequences: Counts = (500, 2000, 8000)  # P, contexts that the weights are fitted to
 
     def __post_init__(self) -> None:
-        for name in ("context_lengths", "sequences"):
-            object.__setattr__(self, name, whole_numbers(name, getattr(self, name)))
+        super().__post_init__()
         require(len(self.noises) > 0, "noises must hold at least one variance; got none.")
-        nonnegative("noises", np.array(self.noises))
 
 
-@dataclass(frozen=True)
-class Strengths:
-    """Strengths of the modes where training ends, for each noise and context length."""
-
-    noise: Float[Array, "noise"] = quantity("σ²", "noise", unit="label²", words="variance of the label noise")
-    context_length: Int[Array, "context_length"] = quantity("N", "context_length", words="labelled examples")
-    strength: Float[Array, "noise context_length mode"] = quantity(
-        "p q", "noise", "context_length", "mode", words="strength of a mode at the fixed point"
-    )
-
-
-@dataclass(frozen=True)
-class FittedStrengths:
-    """Strengths fitted to P drawn contexts."""
-
-    sequences: Int[Array, "sequences"] = quantity("P", "sequences", words="drawn contexts")
-    noise: Float[Array, "noise"] = quantity("σ²", "noise", unit="label²", words="variance of the label noise")
-    context_length: Int[Array, "context_length"] = quantity("N", "context_length", words="labelled examples")
-    strength: Float[Array, "sequences noise context_length mode"] = quantity(
-        "p q", "sequences", "noise", "context_length", "mode", words="strength of a mode, fitted"
-    )
-
-
-def theory(case: Case) -> dict[str, Strengths]:
+def theory(case: Case) -> dict[str, Labelled]:
     """Exact fixed points and those at leading order: at the lengths that are drawn, and along a line of lengths."""
     lengths = np.array(case.context_lengths)
     line = np.unique(np.round(np.geomspace(1, 10 * max(lengths), 120)).astype(int))
@@ -81,20 +49,26 @@ def theory(case: Case) -> dict[str, Strengths]:
     }
 
 
-def exact_strengths(case: Case, lengths: Int[Array, "context_length"]) -> Strengths:
+def exact_strengths(case: Case, lengths: Int[np.ndarray, "context_length"]) -> Labelled:
     """Exact fixed points for each noise and length."""
-    fixed = theories.modes.exact_fixed_point
-    rows = [[fixed(case.eigenvalues, int(n), noise=noise) for n in lengths] for noise in case.noises]
-    return Strengths(np.array(case.noises), lengths, np.array(rows))
+    from iclab.theory.modes import DiagonalTasks, exact_fixed_point
+
+    laws = [[DiagonalTasks(case.eigenvalues, int(n), noise=noise) for n in lengths] for noise in case.noises]
+    rows = [[exact_fixed_point(tasks) for tasks in row] for row in laws]
+    return labelled({"noise": case.noises, "context_length": lengths, "mode": None}, strength=rows)
 
 
-def leading_strengths(case: Case, lengths: Int[Array, "context_length"]) -> Strengths:
+def leading_strengths(case: Case, lengths: Int[np.ndarray, "context_length"]) -> Labelled:
     """Fixed points at leading order, the same for every noise."""
-    row = np.array([theories.modes.limits(case.eigenvalues, int(n)) for n in lengths])
-    return Strengths(np.array(case.noises), lengths, np.broadcast_to(row, (len(case.noises), *row.shape)))
+    from iclab.theory import modes
+
+    row = [modes.limits(modes.DiagonalTasks(case.eigenvalues, int(n))) for n in lengths]
+    return labelled(
+        {"noise": case.noises, "context_length": lengths, "mode": None}, strength=[row] * len(case.noises)
+    )
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, FittedStrengths | Strengths]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Diagonal weights fitted to drawn contexts, for each number of contexts, noise and length."""
     import jax
 
@@ -104,40 +78,33 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, FittedStrengths 
     strength = np.empty((len(case.sequences), *keys.shape, len(case.eigenvalues)))
     for i, noise in enumerate(case.noises):
         for j, length in enumerate(case.context_lengths):
-            value, key_query = least_weights(
-                Regression(case.eigenvalues, length, noise), case.sequences, key=keys[i, j]
-            )
+            problem = Regression(case.eigenvalues, length, noise)
+            value, key_query = least_weights(problem, case.sequences, key=keys[i, j])
             strength[:, i, j] = value * key_query
-    noises, lengths = np.array(case.noises), np.array(case.context_lengths)
+    axes = {"noise": case.noises, "context_length": case.context_lengths, "mode": None}
     return {
-        "fitted": FittedStrengths(np.array(case.sequences), noises, lengths, strength),
-        "most": Strengths(noises, lengths, strength[-1]),
+        "fitted": labelled({"sequences": case.sequences, **axes}, strength=strength),
+        "most": labelled(axes, strength=strength[-1]),
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """A panel for each noise: strengths against the context length, drawn, exact and at leading order."""
-    exact, leading = (result[f"theory/{name}"].to_dataset() for name in ("exact", "leading"))
-    panels = np.atleast_1d(figure.subplots(1, exact.sizes["noise"], sharey=True))
-    eigenvalues, spectrum = exact.sizes["mode"], figures.eigenvalues(result)
+    exact, leading = (view.theory[name] for name in ("exact", "leading"))
+    panels = figure.subplots(1, exact.sizes["noise"], sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):
-        for color, mode in figures.colored(range(eigenvalues)):
+        for color, mode in figures.colored(range(exact.sizes["mode"])):
             here, named = {"noise": i, "mode": mode}, mode == 0
-            label = f"exact fixed point, s = {spectrum[mode]:g}"
+            label = f"exact fixed point, s = {view.case.eigenvalues[mode]:g}"
             figures.theory_line(axes, exact.context_length, exact.strength.isel(here), color=color, label=label)
             label = "leading order in 1/N" if named else None
             figures.dashed_line(axes, leading.context_length, leading.strength.isel(here), color=color, label=label)
-            if "simulation" in result.children:
-                drawn = result["simulation/most"].to_dataset()
-                sequences = int(result["simulation/fitted"].sequences[-1])
-                label = f"fitted to {sequences} contexts, {figures.seeds(drawn)}" if named else None
+            if view.simulation:
+                drawn, contexts = view.simulation.most, int(view.simulation.fitted.sequences[-1])
+                label = f"fitted to {contexts} contexts, {figures.seeds(drawn)}" if named else None
                 figures.seed_dots(axes, drawn.context_length, drawn.strength.isel(here), color=color, label=label)
-        axes.set(
-            title=f"label noise {float(exact.noise[i]):g}",
-            xlabel="context length $N$",
-            xscale="log",
-            ylim=(-0.1, None),
-        )
+        axes.set(title=f"label noise {float(exact.noise[i]):g}", xlabel="context length $N$", xscale="log")
+        axes.set_ylim(-0.1, None)
     panels[0].set_ylabel("strength $p\\,q$ of a mode")
     legends.below(figure, panels[0])
 
@@ -146,8 +113,14 @@ STUDY = Study(
     name="finite-context",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(2000, 8000, 32000)),
+    presets={
+        "quick": Preset(Case(), seeds=6, size=(8.0, 3.9)),
+        "full": Preset(
+            replace(Case(), context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(2000, 8000, 32000)),
+            seeds=6,
+            size=(8.0, 3.9),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -165,6 +138,5 @@ STUDY = Study(
             "On the most contexts the exact fixed point is their mean over seeds, up to a bias of order 1/P.",
         ),
     ),
-    seeds=6,
-    size=(8.0, 3.9),
+    vocabulary=WORDS,
 )

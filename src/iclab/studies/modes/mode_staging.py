@@ -2,55 +2,45 @@
 
 A linear transformer of two factors learns the modes of its inputs one after another, largest eigenvalue first.
 *Leading order in 1/N*: every mode follows a closed law of its own. *Exact at any N*: the gradient flow in which the
-modes compete through a shared term. The gap between the two falls as 1/N and compounds while a mode waits: at N = 8
-the last mode is off by more than a factor of four at the end. Simulation is one-pass stochastic gradient descent of
-the whole transformer on drawn tokens; its own noise moves strengths by an amount of order rate/batch, which neither
-theory holds. Of arXiv 2504.12916; the exact flow is derived in docs/derivations/modes.
+modes compete through a shared term. The gap between the two falls as 1/N and compounds while a mode waits, so that
+at the shortest context the leading order misses its worst mode by a large factor. Simulation is one-pass SGD of the
+whole transformer on drawn tokens, whose own noise, of order rate/batch, neither theory holds. Of arXiv 2504.12916;
+the exact flow is derived in docs/derivations/modes. Findings of earlier runs: docs/studies/mode-staging.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Misses, Vanishes, WithinErrors
 from iclab.figures import legends
-from iclab.numerics import positive, require, whole_number, whole_numbers
-from iclab.outcomes import quantity
-from iclab.problem import Regression, checked_lengths
-from iclab.study import Study
+from iclab.numerics import Checked, Counts, Multiple, Positive, require
+from iclab.outcomes import Labelled, ModeCurves, labelled, vocabulary
+from iclab.problem import Lengths, Regression
+from iclab.studies.modes.training import WORDS, Schedule, strength_panel
+from iclab.study import Figure, Key, Preset, Study, View
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-Array = np.ndarray
 RECORDS = 50  # of a curve
 ORDERS = np.array([50, 200, 1000])  # context lengths over which the order of leading order is fitted
 
 
 @dataclass(frozen=True)
-class Case:
-    """Modes learned from an aligned start at several context lengths. Raises ValueError for impossible numbers."""
+class Case(Checked):
+    """Modes learned from an aligned start at several context lengths."""
 
     eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
-    context_lengths: tuple[int, ...] = (8, 50, 200)  # N, the first is the one that is judged
-    initial: float = 0.1  # value and key-query weight of every mode at the start
-    rate: float = 0.02  # η, step of gradient descent on half the mean squared error
-    steps: int = 1500  # steps of gradient descent
-    batches: tuple[int, ...] = (200, 16, 8)  # B, contexts of a step, one number for each context length
+    context_lengths: Lengths = (8, 50, 200)  # N, the first is the one that is judged
+    initial: Positive = 0.1  # value and key-query weight of every mode at the start
+    rate: Positive = 0.02  # η, learning rate on half the mean squared error
+    steps: Annotated[int, Multiple(RECORDS, "the records")] = 1500  # steps of gradient descent
+    batches: Counts = (200, 16, 8)  # B, contexts of a step, one number for each context length
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "context_lengths", checked_lengths(self.context_lengths, "context_lengths"))
-        positive("initial", self.initial)
-        positive("rate", self.rate)
-        whole_number("steps", self.steps, least=RECORDS)
-        require(self.steps % RECORDS == 0, f"steps must be a multiple of {RECORDS}, the records; got {self.steps}.")
-        object.__setattr__(self, "batches", whole_numbers("batches", self.batches))
+        super().__post_init__()
         require(
             len(self.batches) == len(self.context_lengths),
             f"batches must be as many as context_lengths, {len(self.context_lengths)}; got {self.batches}.",
@@ -62,111 +52,74 @@ class Case:
         return self.initial, self.initial
 
     @property
-    def time(self) -> Float[Array, "time"]:
-        """Times of the records."""
-        return self.rate * (self.steps // RECORDS) * np.arange(RECORDS + 1)
+    def schedule(self) -> Schedule:
+        """Steps and records of training."""
+        return Schedule(self.rate, self.steps, RECORDS)
 
 
-@dataclass(frozen=True)
-class Stages:
-    """Strengths of the modes along training, at several context lengths."""
-
-    context_length: Int[Array, "context_length"] = quantity("N", "context_length", words="labelled examples")
-    time: Float[Array, "time"] = quantity("t", "time", unit="τ", words="training time")
-    strength: Float[Array, "context_length time mode"] = quantity(
-        "p q", "context_length", "time", "mode", words="strength of a mode"
-    )
-
-
-@dataclass(frozen=True)
-class End:
-    """Strengths at the end of training at the first context length."""
-
-    strength: Float[Array, "mode"] = quantity("p q", "mode", words="strength of a mode at the end")
-
-
-@dataclass(frozen=True)
-class LeadingOrderGap:
-    """How far the leading order is from the exact flow."""
-
-    context_length: Int[Array, "context_length"] = quantity("N", "context_length", words="labelled examples")
-    gap: Float[Array, "context_length"] = quantity(
-        "max |Δa|/a∞", "context_length", words="largest gap of a strength, relative to its limit"
-    )
-
-
-def theory(case: Case) -> dict[str, Stages | End | LeadingOrderGap]:
+def theory(case: Case) -> dict[str, Labelled]:
     """Mode curves at leading order and exactly, their ends at the first length, and the gap as N grows."""
-    modes = theories.modes
+    from iclab.theory import modes
+
     laws = {"leading": modes.leading_order, "exact": modes.exact_flow}
-    curves = {
-        name: np.stack(
-            [law(case.eigenvalues, n, start=case.start, time=case.time).strength for n in case.context_lengths]
-        )
-        for name, law in laws.items()
-    }
-    gaps = [largest_gap(case, length) for length in ORDERS]
+    curves = {name: strengths(law, case, case.context_lengths, case.schedule.time) for name, law in laws.items()}
     return {
-        **{name: Stages(np.array(case.context_lengths), case.time, path) for name, path in curves.items()},
-        **{f"{name}_end": End(path[0, -1]) for name, path in curves.items()},
-        "gap": LeadingOrderGap(ORDERS, np.array(gaps)),
+        **{name: stages(case, strength) for name, strength in curves.items()},
+        **{f"{name}_end": labelled({"mode": None}, strength=strength[0, -1]) for name, strength in curves.items()},
+        "gap": labelled({"context_length": ORDERS}, gap=[largest_gap(case, length) for length in ORDERS]),
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Stages | End]:
+def strengths(
+    law: Callable[..., ModeCurves], case: Case, lengths: Sequence[int], time: Float[np.ndarray, "time"]
+) -> Float[np.ndarray, "context_length time mode"]:
+    """Strengths of the modes under a law at several context lengths."""
+    from iclab.theory.modes import DiagonalTasks
+
+    tasks = [DiagonalTasks(case.eigenvalues, length) for length in lengths]
+    return np.stack([law(each, start=case.start, time=time).strength for each in tasks])
+
+
+def stages(case: Case, strength: Float[np.ndarray, "context_length time mode"]) -> Labelled:
+    """Strengths of the modes at the records, at each context length of the case."""
+    axes = {"context_length": case.context_lengths, "time": case.schedule.time, "mode": None}
+    return labelled(axes, strength=strength)
+
+
+def largest_gap(case: Case, length: int) -> float:
+    """Largest |Δa|/a∞ between leading order and exact flow over modes and times up to 40 τ."""
+    from iclab.theory import modes
+
+    laws, time = (modes.leading_order, modes.exact_flow), np.linspace(0, 40, 201)
+    leading, exact = (strengths(law, case, [length], time)[0] for law in laws)
+    return float(np.max(np.abs(leading - exact) / modes.limits(modes.DiagonalTasks(case.eigenvalues, length))))
+
+
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """One-pass stochastic gradient descent of the whole transformer on drawn tokens, at each context length."""
     import jax
 
     from iclab.simulation.linear.transformer_sgd import transformer_sgd
 
-    strength = np.stack(
-        [
-            transformer_sgd(
-                Regression(case.eigenvalues, length),
-                start=case.start,
-                rate=case.rate,
-                batch=batch,
-                steps=case.steps,
-                every=case.steps // RECORDS,
-                key=jax.random.fold_in(key, length),
-            ).strength
-            for length, batch in zip(case.context_lengths, case.batches, strict=True)
-        ]
-    )
-    return {"trained": Stages(np.array(case.context_lengths), case.time, strength), "end": End(strength[0, -1])}
+    settings = {"start": case.start, "rate": case.rate, "steps": case.steps, "every": case.schedule.every}
+    curves = []
+    for length, batch in zip(case.context_lengths, case.batches, strict=True):
+        problem, own = Regression(case.eigenvalues, length), jax.random.fold_in(key, length)
+        curves.append(transformer_sgd(problem, batch=batch, key=own, **settings))
+    strength = np.stack([curve.strength for curve in curves])
+    return {"trained": stages(case, strength), "end": labelled({"mode": None}, strength=strength[0, -1])}
 
 
-def largest_gap(case: Case, length: int) -> float:
-    """Largest |Δa|/a∞ between leading order and exact flow over modes and times up to 40 τ."""
-    modes = theories.modes
-    time = np.linspace(0, 40, 201)
-    leading, exact = (
-        law(case.eigenvalues, length, start=case.start, time=time).strength
-        for law in (modes.leading_order, modes.exact_flow)
-    )
-    return float(np.max(np.abs(leading - exact) / modes.limits(case.eigenvalues, length)))
-
-
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """A panel for each context length: strengths, simulated, exact and at leading order."""
-    exact, leading = (result[f"theory/{name}"].to_dataset() for name in ("exact", "leading"))
-    panels = np.atleast_1d(figure.subplots(1, exact.sizes["context_length"], sharey=True))
-    spectrum = figures.eigenvalues(result)
+    exact, leading = (view.theory[name] for name in ("exact", "leading"))
+    drawn = view.simulation.trained if view.simulation else None
+    label = None if drawn is None else f"one-pass SGD, {figures.seeds(drawn)}"
+    panels = figure.subplots(1, exact.sizes["context_length"], sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):
-        for color, mode in figures.colored(range(exact.sizes["mode"])):
-            here = {"context_length": i, "mode": mode}
-            named = mode == 0
-            if "simulation" in result.children:
-                drawn = result["simulation/trained"].to_dataset()
-                label = f"one-pass SGD, {figures.seeds(drawn)}" if named else None
-                rows = drawn.strength.isel(here).values
-                figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=label)
-            curve = exact.strength.isel(here)
-            label = f"exact flow, s = {spectrum[mode]:g}"
-            figures.theory_line(axes, exact.time, curve, color=color, label=label)
-            label = "leading order in 1/N" if named else None
-            figures.dashed_line(axes, leading.time, leading.strength.isel(here), color=color, label=label)
-        axes.set(title=f"N = {int(exact.context_length[i])}", xlabel="training time $t$  (units of $\\tau$)")
+        here, labels = {"context_length": i}, ("leading order in 1/N", label)
+        strength_panel(axes, here, exact, leading, drawn, spectrum=view.case.eigenvalues, labels=labels)
+        axes.set_title(f"N = {int(exact.context_length[i])}")
     panels[0].set_ylabel("strength $p\\,q$ of a mode")
     legends.below(figure, panels[0])
 
@@ -175,9 +128,10 @@ STUDY = Study(
     name="mode-staging",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), rate=0.01, steps=3000, batches=(512, 128, 64)),
-    full_seeds=16,
+    presets={
+        "quick": Preset(Case(), size=(10.0, 3.8)),
+        "full": Preset(replace(Case(), rate=0.01, steps=3000, batches=(512, 128, 64)), seeds=16, size=(10.0, 3.8)),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -193,13 +147,8 @@ STUDY = Study(
             "At the shortest context the leading order is off by more than a factor of four in its worst mode.",
             factor=4.0,
         ),
-        Vanishes(
-            "theory/gap/gap",
-            "The leading order becomes exact as the context grows (theory alone).",
-            along="context_length",
-            order=1.0,
-        ),
+        Vanishes("theory/gap/gap", "The leading order becomes exact as N grows.", along="context_length", order=1.0),
     ),
-    size=(10.0, 3.8),
+    vocabulary=WORDS | vocabulary(gap=("max |Δa|/a∞", "largest gap of a strength, relative to its limit")),
     headline=True,
 )

@@ -8,53 +8,38 @@ every step of every run. Derived in docs/derivations/sgd.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Misses, WithinErrors
-from iclab.numerics import positive, require, whole_number, whole_numbers
-from iclab.outcomes import quantity
+from iclab.numerics import Checked, Count, Counts, Multiple, Positive, Positives, Whole, require
+from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.problem import Regression
-from iclab.study import Study
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-Array = np.ndarray
 RECORDS = 10  # of a run
 
 
 @dataclass(frozen=True)
-class Case:
-    """Runs of one-pass SGD below and beyond the critical rate. Raises ValueError for impossible numbers."""
+class Case(Checked):
+    """Runs of one-pass SGD below and beyond the critical learning rate."""
 
     problem: Regression = Regression(eigenvalues=(1.5, 0.6), context_length=5, noise=0.2)
-    rates: tuple[float, ...] = (0.01, 0.02)  # η, below the critical rate
-    batches: tuple[int, ...] = (8, 16)  # B, contexts of a step, one number for each rate
-    beyond: float = 0.05  # η of the runs beyond the critical rate
-    beyond_batch: int = 3  # B of the runs beyond the critical rate
-    steps: int = 120  # steps of every run
-    runs: int = 100  # runs of a seed
+    rates: Positives = (0.01, 0.02)  # η, learning rates below the critical one
+    batches: Counts = (8, 16)  # B, contexts of a step, one number for each rate
+    beyond: Positive = 0.05  # η of the runs beyond the critical rate
+    beyond_batch: Count = 3  # B of the runs beyond the critical rate
+    steps: Annotated[int, Multiple(RECORDS, "the records")] = 120  # steps of every run
+    runs: Annotated[int, Whole(least=2)] = 100  # runs of a seed
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "batches", whole_numbers("batches", self.batches))
+        super().__post_init__()
         require(
             len(self.rates) == len(self.batches),
             f"rates must be as many as batches, {len(self.batches)}; got {self.rates}.",
         )
-        for rate in self.rates:
-            positive("rates", rate)
-        positive("beyond", self.beyond)
-        whole_number("beyond_batch", self.beyond_batch)
-        whole_number("runs", self.runs, least=2)
-        whole_number("steps", self.steps, least=RECORDS)
-        require(self.steps % RECORDS == 0, f"steps must be a multiple of {RECORDS}, the records; got {self.steps}.")
 
     @property
     def every(self) -> int:
@@ -62,72 +47,40 @@ class Case:
         return self.steps // RECORDS
 
 
-@dataclass(frozen=True)
-class ExpectedLosses:
-    """Expected loss and that of descent on the population, for settings of rate and batch."""
+def theory(case: Case) -> dict[str, Labelled]:
+    """Expected losses below and beyond the critical rate, and that rate by batch size."""
+    from iclab.theory.sgd import critical_rate
 
-    step: Int[Array, "step"] = quantity("n", "step", words="step")
-    rate: Float[Array, "setting"] = quantity("η", "setting", words="step of gradient descent")
-    batch: Int[Array, "setting"] = quantity("B", "setting", words="contexts of a step")
-    loss: Float[Array, "setting step"] = quantity(
-        "E L", "setting", "step", unit="label²", words="expected mean squared error"
-    )
-    deterministic: Float[Array, "setting step"] = quantity(
-        "L̄", "setting", "step", unit="label²", words="mean squared error of descent on the population"
-    )
-
-
-@dataclass(frozen=True)
-class SampledLosses:
-    """Losses over runs: of the weights on all contexts, mean and median, and on the batch of the step, mean."""
-
-    step: Int[Array, "step"] = quantity("n", "step", words="step")
-    loss: Float[Array, "setting step"] = quantity(
-        "⟨L⟩", "setting", "step", unit="label²", words="mean squared error, mean over runs"
-    )
-    median: Float[Array, "setting step"] = quantity(
-        "med L", "setting", "step", unit="label²", words="mean squared error, median over runs"
-    )
-    batch_loss: Float[Array, "setting step"] = quantity(
-        "⟨L_B⟩", "setting", "step", unit="label²", words="mean squared error on a fresh batch, mean over runs"
-    )
-
-
-@dataclass(frozen=True)
-class StabilityEdge:
-    """Critical rates by batch size, and that of descent on the population."""
-
-    batch: Int[Array, "batch"] = quantity("B", "batch", words="contexts of a step")
-    critical: Float[Array, "batch"] = quantity("η_c", "batch", words="critical rate")
-    mean_only: float = quantity("η_∞", words="critical rate of descent on the population")
-
-
-def theory(case: Case) -> dict[str, ExpectedLosses | StabilityEdge]:
-    """Expected losses below and beyond the critical rate, and that rate."""
-    critical = theories.sgd.critical_rate
     batch = np.unique(np.round(np.geomspace(1, 300, 25)).astype(int))
-    rates = np.array([critical(case.problem, batch=int(size)) for size in batch])
+    critical = np.array([critical_rate(case.problem, batch=int(size)) for size in batch])
     return {
         "expected": expected(case, case.rates, case.batches),
         "beyond": expected(case, (case.beyond,), (case.beyond_batch,)),
-        "edge": StabilityEdge(batch, rates, critical(case.problem, batch=np.inf)),
+        "edge": labelled({"batch": batch}, critical=critical, mean_only=critical_rate(case.problem, batch=np.inf)),
     }
 
 
-def expected(case: Case, rates: tuple[float, ...], batches: tuple[int, ...]) -> ExpectedLosses:
-    """Exact expected losses at the records."""
+def expected(case: Case, rates: tuple[float, ...], batches: tuple[int, ...]) -> Labelled:
+    """Exact expected losses at the records, for settings of rate and batch."""
+    from iclab.theory.sgd import expected_loss
+
     curves = [
-        theories.sgd.expected_loss(case.problem, rate=rate, batch=batch, steps=case.steps)
+        expected_loss(case.problem, rate=rate, batch=batch, steps=case.steps)
         for rate, batch in zip(rates, batches, strict=True)
     ]
     losses, deterministic = (
         np.stack([getattr(curve, name)[:: case.every] for curve in curves]) for name in ("loss", "deterministic")
     )
-    step = case.every * np.arange(RECORDS + 1)
-    return ExpectedLosses(step, np.array(rates), np.array(batches), losses, deterministic)
+    return labelled(
+        {"setting": None, "step": case.every * np.arange(RECORDS + 1)},
+        rate=("setting", np.array(rates)),
+        batch=("setting", np.array(batches)),
+        loss=losses,
+        deterministic=deterministic,
+    )
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, SampledLosses]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Runs from Γ = 0 in each setting."""
     return {
         "runs": sampled(case, case.rates, case.batches, key=key),
@@ -135,62 +88,78 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, SampledLosses]:
     }
 
 
-def sampled(case: Case, rates: tuple[float, ...], batches: tuple[int, ...], *, key: "PRNGKeyArray") -> SampledLosses:
+def sampled(case: Case, rates: tuple[float, ...], batches: tuple[int, ...], *, key: Key) -> Labelled:
     """Losses over runs at the records, a key for each setting and run."""
     import jax
 
     from iclab.simulation.linear.scalar_sgd import gamma_sgd
+    from iclab.theory import population
 
-    law, rows = theories.population.moments(case.problem), []
+    law, rows = population.moments(case.problem), []
     for rate, batch in zip(rates, batches, strict=True):
         keys = jax.random.split(jax.random.fold_in(key, batch), case.runs)
         runs = gamma_sgd(case.problem, rate=rate, batch=batch, steps=case.steps, every=case.every, key=keys)
-        losses = theories.population.loss(law, runs.gamma)
+        losses = np.asarray(population.loss(law, runs.gamma))
         rows.append([losses.mean(axis=0), np.median(losses, axis=0), runs.batch_loss.mean(axis=0)])
-    return SampledLosses(case.every * np.arange(RECORDS + 1), *np.moveaxis(np.array(rows), 1, 0))
+    loss, median, batch_loss = np.moveaxis(np.array(rows), 1, 0)
+    axes = {"setting": None, "step": case.every * np.arange(RECORDS + 1)}
+    return labelled(axes, loss=loss, median=median, batch_loss=batch_loss)
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Losses below the critical rate and beyond it, and the critical rate against the batch size."""
     below, beyond, edges = figure.subplots(1, 3)
-    simulated = "simulation" in result.children
-    for axes, theory, simulation in ((below, "expected", "runs"), (beyond, "beyond", "beyond")):
-        exact = result[f"theory/{theory}"].to_dataset()
-        for color, i in figures.colored(range(exact.sizes["setting"])):
-            one = exact.isel(setting=i)
-            label = f"expected, η = {float(one.rate):g}, B = {int(one.batch)}"
-            figures.theory_line(axes, one.step, one.loss, color=color, label=label)
-            words = (
-                ("descent on the population", "mean over all runs", "median run") if i == 0 else (None, None, None)
-            )
-            axes.plot(one.step, one.deterministic, color=color, lw=1.0, ls=":", label=words[0])
-            if simulated:
-                drawn = result[f"simulation/{simulation}"].to_dataset().isel(setting=i)
-                figures.seed_dots(
-                    axes, drawn.step, [drawn.loss.mean("seed")], color=color, label="mean over all runs"
-                )
-                median = drawn["median"].median("seed")
-                figures.dashed_line(axes, drawn.step, median, color=color, label=words[2])
-        axes.set(xlabel="step", ylabel="mean squared error")
-        axes.legend()
+    _losses(below, view, "expected", "runs")
+    _losses(beyond, view, "beyond", "beyond")
     below.set(title="below the critical rate")
     beyond.set(title="beyond it, rare runs carry the mean", yscale="log")
-    edge = result["theory/edge"].to_dataset()
+    edge = view.theory.edge
     figures.theory_line(edges, edge.batch, edge.critical, label="critical rate")
     figures.level_lines(edges, [float(edge.mean_only)], label="without noise")
     for name, mark, label in (("expected", "o", "runs on the left"), ("beyond", "s", "runs in the middle")):
-        setting = result[f"theory/{name}"].to_dataset()
+        setting = view.theory[name]
         edges.plot(setting.batch, setting.rate, mark, ms=5, color=figures.COLORS[1], label=label)
-    edges.set(title="stability edge", xlabel="batch size $B$", ylabel="rate $\\eta$", xscale="log", yscale="log")
+    edges.set(
+        title="stability edge", xlabel="batch size $B$", ylabel="learning rate $\\eta$", xscale="log", yscale="log"
+    )
     edges.legend(loc="lower right")
 
+
+def _losses(axes: Axes, view: View, expected: str, drawn: str) -> None:
+    """Loss against steps in each setting: its expectation, descent on the population, mean and median of runs."""
+    exact = view.theory[expected]
+    for color, i in figures.colored(range(exact.sizes["setting"])):
+        one = exact.isel(setting=i)
+        label = f"expected, η = {float(one.rate):g}, B = {int(one.batch)}"
+        figures.theory_line(axes, one.step, one.loss, color=color, label=label)
+        words = ("descent on the population", "median run") if i == 0 else (None, None)
+        axes.plot(one.step, one.deterministic, color=color, lw=1.0, ls=":", label=words[0])
+        if view.simulation:
+            runs = view.simulation[drawn].isel(setting=i)
+            figures.seed_dots(axes, runs.step, [runs.loss.mean("seed")], color=color, label="mean over all runs")
+            figures.dashed_line(axes, runs.step, runs["median"].median("seed"), color=color, label=words[1])
+    axes.set(xlabel="step", ylabel="mean squared error")
+    axes.legend()
+
+
+WORDS = vocabulary(
+    batch=("B", "contexts of a step"),
+    deterministic=("L̄", "mean squared error of descent on the population", "label²"),
+    loss=("⟨L⟩", "mean squared error, expected or mean over runs", "label²"),
+    median=("med L", "mean squared error, median over runs", "label²"),
+    batch_loss=("⟨L_B⟩", "mean squared error on a fresh batch, mean over runs", "label²"),
+    critical=("η_c", "critical learning rate"),
+    mean_only=("η_∞", "critical learning rate of descent on the population"),
+)
 
 STUDY = Study(
     name="sgd-noise",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), batches=(8, 32), runs=1250),
+    presets={
+        "quick": Preset(Case(), seeds=12, size=(11.0, 3.4)),
+        "full": Preset(replace(Case(), batches=(8, 32), runs=1250), seeds=12, size=(11.0, 3.4)),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -212,6 +181,5 @@ STUDY = Study(
             factor=100.0,
         ),
     ),
-    seeds=12,
-    size=(11.0, 3.4),
+    vocabulary=WORDS,
 )

@@ -19,12 +19,9 @@ from iclab.spectra.circuits import output_value, query_key, spectrum
 from iclab.spectra.layouts import planned
 from iclab.spectra.measures import null, participation_ratio, rank_measures, subspace_distance
 from iclab.spectra.measures.subspaces import basis, overlap_of
+from iclab.study import Axes, Figure, View
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from iclab.spectra.measures.factors import Matrix, Product
 
 Array = np.ndarray
@@ -151,7 +148,7 @@ def head_circuits(
 
 
 def panels(
-    figure: "Figure", result: "xr.DataTree", names: Sequence[str], runs: Sequence[tuple[str, str, str]], *, scale: str
+    figure: Figure, view: View, names: Sequence[str], runs: Sequence[tuple[str, str, str]], *, scale: str
 ) -> "Sequence[Axes]":
     """A row of panels for each kind of matrix, with levels on random numbers in grey; the first column is returned.
 
@@ -159,19 +156,19 @@ def panels(
     that is log begins at the first step after the start, and is linear before it.
     """
     axes = figure.subplots(len(names), 1 + len(PANELS), squeeze=False, sharex=True)
-    level = result["theory/levels"].to_dataset()
-    shown = runs if "simulation" in result.children else ()
+    level = view.theory.levels
+    shown = runs if view.simulation else ()
     for row, matrix in enumerate(names):
         for place, (name, title) in zip(axes[row, 1:], PANELS, strict=True):
             place.axhspan(*level[name].values[row], color="#cccccc", lw=0, zorder=0)
             place.set(title=f"{matrix}\n{title}")
             for group, color, _ in shown:
-                found = result[f"simulation/{group}"].to_dataset()
+                found = view.simulation[group]
                 along = found.later if name == "overlap" else found.step
                 figures.seed_lines(place, along, found[name].values[:, row], color=color)
     band = axes[0, 1].patches[:1]
     figure.legend(band, ["random matrices of the same shape, mean ± one spread"], loc="outside lower right")
-    steps = [int(result[f"simulation/{group}"].to_dataset().later[end]) for group, *_ in shown for end in (0, -1)]
+    steps = [int(view.simulation[group].later[end]) for group, *_ in shown for end in (0, -1)]
     for place in axes[-1]:
         place.set_xlabel("steps of training")
         if scale == "log" and steps:
@@ -179,7 +176,7 @@ def panels(
     return list(axes[:, 0])
 
 
-def _log_steps(axes: "Axes", first: int, last: int) -> None:
+def _log_steps(axes: Axes, first: int, last: int) -> None:
     """A scale of steps that is log from the first on and linear before it, so that the start is on it."""
     powers = range(int(np.ceil(np.log10(first))), int(np.log10(last)) + 1)
     axes.set_xscale("symlog", linthresh=first, linscale=0.5)

@@ -1,19 +1,18 @@
 """Do the errors of trained attention peak where it can no longer fit its data, as theory says of a reduced model?
 
-Networks pretrain on n = τD² sequences that are drawn once. *The paper's*, arXiv 2405.11751 figure 5: linear
-attention in full and softmax transformers show a double descent in τ. Its sizes, D of 20 to 80 and 1.1 million
-steps, stand behind `--published` and were not run. *Ours*: D = 8, in the full case 10 too and two softmax blocks,
-with norms in front and MLPs of GELU neurons; every step on all sequences, Adam at a constant rate. *Reproduced* for
-D = 8: linear attention with queries, keys, values and biases fits its data up to τ = 1.2, errors on them are .001 at
-1.6 and .21 at 2.5, and its median error on new tasks rises from 1.7 to 16 at τ = 1.6 and falls to 1.7 at τ = 5;
-three other seeds peak there too; in single seeds errors on the data at τ = 1.6 are .0009 to .004, close to the .001
-that counts as leaving zero. *Reproduced* in the full case, with D = 10 peaking at the same τ and, as a broad
-hill, by two softmax blocks: errors on their data leave zero between τ = 4 and 12 and are .09 to .25 at 20, .36 to .52
-at 40; their median error on new tasks rises from 1.8 at τ = .5 to 2.5 at τ = 7 and falls to 1.7 at τ = 40. Rounding
-moves single runs on large sets; all eight runs, of five seeds, err most at τ of 2 to 12. *Not claimed*: a height of
-the peak, or its place from theory. Theory beside it is exact for the reduced readout alone, which has D(D + 1)
-parameters and its peak at τ = 1; full attention has more of them, biases, a row of values, the query's own token, and
-its peak lies above τ = 1.
+Networks pretrain on n = τD² sequences that are drawn once, and are tested on new tasks and on their own data: linear
+attention with queries, keys, values and biases, and, in cases that ask for it, two pre-norm blocks of softmax
+attention with MLPs of GELU neurons. Adam trains them at a constant learning rate. Published as figure 5 of arXiv
+2405.11751, where linear attention in full and softmax transformers show a double descent in τ; its sizes stand
+behind `--published`.
+
+Theory is the reduced readout in the proportional limit, which has D(D + 1) parameters and its peak at τ = 1. It is
+exact for that readout alone: full attention has more parameters, biases, a row of values, the query's own token. So
+neither height nor place of its peak is claimed from theory.
+
+The claims ask that the error of linear attention on new tasks is largest at the first τ at which its error on the
+data leaves zero, and that the error of softmax blocks is larger inside the range of τ than at either end. Findings
+of earlier runs: docs/studies/transformer-double-descent.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import PeaksWhereFitEnds, RisesAndFalls, WhereKnown
 from iclab.numerics import (
     increasing_grid,
@@ -39,13 +37,10 @@ from iclab.outcomes import Levels, quantity
 from iclab.outcomes.errors import ErrorsBySequences
 from iclab.problem import Ratios
 from iclab.studies.pretraining.sizes import SEQUENCES, around, bounds, error_axes
-from iclab.study import Study
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Array = np.ndarray
 LINEAR_COST, SOFTMAX_COST = 5e-10, 1.2e-8  # seconds of a core for each token, D² and step, measured at D = 8 to 20
@@ -117,12 +112,14 @@ class Runs:
 
 def theory(case: Case) -> dict[str, ErrorsBySequences | Levels]:
     """Errors of the reduced readout in the proportional limit, without ridge, with a fresh task in every sequence."""
+    from iclab.theory import generalization
+
     tau = around(np.geomspace(0.2, 20.0, 121), [1.0])
-    limit = theories.generalization.errors(Ratios(case.alpha, np.inf, tau, case.noise))
+    limit = generalization.errors(Ratios(case.alpha, np.inf, tau, case.noise))
     return {"bounds": bounds(case.noise), "readout": ErrorsBySequences.of(tau, limit)}
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Runs]:
+def simulation(case: Case, *, key: Key) -> dict[str, Runs]:
     """Errors of the networks of each kind that the case holds."""
     import jax
 
@@ -175,29 +172,29 @@ def seconds(case: Case) -> float:
     return kind(case.linear, LINEAR_COST) + kind(case.softmax, SOFTMAX_COST)
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the data against τ: each kind of network beside the reduced readout."""
-    shown = [name for name in ("linear", "softmax") if _has(result, name)] or ["linear"]
-    exact = result["theory/readout"].to_dataset()
+    shown = [name for name in ("linear", "softmax") if _has(view, name)] or ["linear"]
+    exact = view.theory.readout
     figure.set_size_inches(SIZE[0], SIZE[1] * len(shown))
     panels = figure.subplots(len(shown), 2, squeeze=False)
     for name, (new, data) in zip(shown, panels, strict=True):
         figures.theory_line(new, exact.tau, exact.icl.clip(max=100), label="reduced readout, D → ∞")
         figures.theory_line(data, exact.tau, exact.train.where(exact.train > 0), label="reduced readout, D → ∞")
-        if _has(result, name):
-            _draw_runs(new, data, result[f"simulation/{name}"].to_dataset())
+        if _has(view, name):
+            _draw_runs(new, data, view.simulation[name])
         words = {"linear": "linear attention", "softmax": "two softmax blocks"}[name]
-        error_axes(new, result, SEQUENCES, title=f"{words}: on new tasks")
-        error_axes(data, result, SEQUENCES, title=f"{words}: on its data (lowest: ≤ 10⁻⁵)")
+        error_axes(new, view, SEQUENCES, title=f"{words}: on new tasks")
+        error_axes(data, view, SEQUENCES, title=f"{words}: on its data (lowest: ≤ 10⁻⁵)")
         data.set_ylim(1e-5, 3)
         new.legend(fontsize=7)
 
 
-def _has(result: "xr.DataTree", name: str) -> bool:
-    return "simulation" in result.children and name in result["simulation"].children
+def _has(view: View, name: str) -> bool:
+    return view.simulation and name in view.simulation
 
 
-def _draw_runs(new: "Axes", data: "Axes", runs: "xr.Dataset") -> None:
+def _draw_runs(new: Axes, data: Axes, runs: "xr.Dataset") -> None:
     for color, dimension in figures.colored(runs.dimension.values):
         one = runs.sel(dimension=dimension)
         for axes, values in ((new, one.icl), (data, one.train.clip(min=1e-5))):
@@ -210,18 +207,28 @@ STUDY = Study(
     name="transformer-double-descent",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(
-        Case(),
-        linear=replace(Case().linear, dimension=(8, 10)),
-        softmax=replace(Case().softmax, dimension=(8,)),
-    ),
-    published=Case(
-        linear=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 5, 25).tolist()), 1e-4, 1_100_000),
-        softmax=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 15, 25).tolist()), 1e-4, 1_100_000),
-        share=0.1,
-    ),
-    estimate=seconds,
+    presets={
+        "quick": Preset(Case(), seeds=3, size=SIZE),
+        "full": Preset(
+            replace(
+                Case(),
+                linear=replace(Case().linear, dimension=(8, 10)),
+                softmax=replace(Case().softmax, dimension=(8,)),
+            ),
+            seeds=3,
+            size=SIZE,
+        ),
+        "published": Preset(
+            Case(
+                linear=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 5, 25).tolist()), 1e-4, 1_100_000),
+                softmax=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 15, 25).tolist()), 1e-4, 1_100_000),
+                share=0.1,
+            ),
+            seeds=3,
+            size=SIZE,
+            seconds=seconds,
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -229,6 +236,4 @@ STUDY = Study(
         WhereKnown(PeaksWhereFitEnds("simulation/linear", _PEAK), "simulation/linear", _PEAK),
         WhereKnown(RisesAndFalls("simulation/softmax", _HILL, 1.2), "simulation/softmax", _HILL),
     ),
-    seeds=3,
-    size=SIZE,
 )

@@ -1,18 +1,16 @@
 """Is a longer context always better?
 
-Longer contexts tell more of their task, but linear attention that was pretrained on few tasks, or on few
-sequences, can become worse with them: its error on new tasks then has a least value at a finite context length,
-α = N/D. So has the error on tasks of the pool, for τ < 1 and pools of middle size. Theory is the proportional limit
-without ridge, the best length of each curve, and the error of tests at other lengths than those of pretraining:
-longer test contexts always lower it, to a floor that the length of pretraining sets. Simulation draws runs without
-ridge and fits their readouts. The claims are that the best lengths are the least points of the curves, and that the
-means of runs on few sequences tend to the limit with a gap of order 1/D. Published as figure 2 of arXiv 2405.11751;
-tests at other lengths go beyond it.
+Longer contexts tell more of their task, but linear attention that was pretrained on few tasks, or on few sequences,
+can become worse with them: its error on new tasks then has a least value at a finite context length, α = N/D. So has
+the error on tasks of the pool, for τ < 1 and pools of middle size. Published as figure 2 of arXiv 2405.11751; tests
+at other lengths go beyond it.
 
-The full case draws one point where that order is not reached: new tasks at α = 1000 and κ = τ = .5. In long contexts
-a pool of K tasks shows D K features, and there are as many sequences. Its gap is 16, 12 and 10 % at D = 25, 50 and
-100 in three seeds, and the claim on new tasks does not hold, at an order of .62; that of the nine other points is
-1.07.
+Theory is the proportional limit without ridge, the best length of each curve, and the error of tests at other
+lengths than those of pretraining: longer test contexts always lower it, to a floor that the length of pretraining
+sets. Simulation draws runs without ridge and fits their readouts. The claims ask that the best lengths are the least
+points of the curves, and that the means of runs on few sequences tend to the limit with a gap of order 1/D. That
+order can fail in long contexts where sequences are as many as the features of the pool, D K. Findings of earlier
+runs: docs/studies/context-length.
 """
 
 import json
@@ -22,21 +20,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import LimitOfMeans, Verdict
 from iclab.numerics import require
-from iclab.outcomes import Levels, Table
+from iclab.outcomes import Labelled, Levels
 from iclab.outcomes.errors import BestLengths, ErrorsByTasksAndLength, ErrorsByTestLength
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import LENGTH, Span, bounds, column, error_axes
-from iclab.study import Study
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -93,12 +87,13 @@ class Case:
 PANELS = {"known": "idg", "few": "icl", "many": "icl"}
 
 
-Answers = ErrorsByTasksAndLength | BestLengths | ErrorsByTestLength | Table | Levels
+Answers = ErrorsByTasksAndLength | BestLengths | ErrorsByTestLength | Labelled | Levels
 
 
 def theory(case: Case) -> dict[str, Answers]:
     """Errors against the context length and their least values; errors of tests at other lengths."""
-    generalization = theories.generalization
+    from iclab.theory import generalization
+
     alpha, tested = case.alpha.grid(), case.tested
     found: dict[str, Answers] = {}
     for name, target in PANELS.items():
@@ -117,7 +112,7 @@ def theory(case: Case) -> dict[str, Answers]:
     return {**found, "bounds": bounds(tested.noise)}
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     import jax
 
@@ -130,12 +125,12 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors against the context length with their least values marked, and tests at other lengths."""
-    case = json.loads(result.attrs["case"])
+    case = json.loads(view.attrs["case"])
     panels = dict(zip([*PANELS, "tests"], figure.subplots(2, 2).flat, strict=True))
     for name, target in PANELS.items():
-        curves, best = result[f"theory/{name}"].to_dataset(), result[f"theory/best_{name}"].to_dataset()
+        curves, best = view.theory[name], view.theory[f"best_{name}"]
         axes = panels[name]
         for color, kappa in figures.colored(curves.kappa.values):
             curve, least = curves.sel(kappa=kappa), best.sel(kappa=kappa)
@@ -151,10 +146,10 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         axes.set_ylabel("mean squared error")
         panel = case[name]
         axes.set_title(f"{_TITLES[name]}: τ = {panel['tau']:g}, ρ = {panel['noise']:g}")
-        if "simulation" in result.children:
-            _draw_runs(axes, result, name)
+        if view.simulation:
+            _draw_runs(axes, view, name)
         axes.legend(fontsize=7)
-    tests = result["theory/tests"].to_dataset()
+    tests = view.theory.tests
     for color, alpha in figures.colored(tests.alpha.values):
         curve = tests.sel(alpha=alpha)
         figures.theory_line(
@@ -164,18 +159,18 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     title = "new tasks, other test length: κ = {:g}, τ = {tau:g}, ρ = {noise:g}"
     error_axes(
         panels["tests"],
-        result,
+        view,
         "examples of a test context  $N/D$",
         title=title.format(pretrained["kappa"][0], tau=pretrained["tau"], noise=pretrained["noise"]),
     )
     panels["tests"].legend()
 
 
-def _draw_runs(axes: "Axes", result: "xr.DataTree", name: str) -> None:
+def _draw_runs(axes: Axes, view: View, name: str) -> None:
     """Means of runs in the highest dimension, in the colors of their pools, at the α of whole sizes."""
-    runs, curves = result[f"simulation/runs_{name}"].to_dataset(), result[f"theory/{name}"].to_dataset()
+    runs, curves = view.simulation[f"runs_{name}"], view.theory[name]
     largest, known = runs.dimension.values[-1], list(curves.kappa.values)
-    sizes = result[f"theory/sizes_{name}"].to_dataset().sel(dimension=largest)
+    sizes = view.theory[f"sizes_{name}"].sel(dimension=largest)
     for i, kappa in enumerate(runs.kappa.values):
         color = figures.colors(len(known))[known.index(kappa)] if kappa in known else figures.INK
         label = f"drawn runs, D = {largest}" if i == 0 else None
@@ -214,14 +209,20 @@ STUDY = Study(
     name="context-length",
     question=str(__doc__),
     version=2,
-    quick=Case(),
-    full=replace(
-        Case(),
-        alpha=Span(0.1, 10000.0, 601),
-        drawn_alpha=(1.0, 5.6, 10.0, 100.0, 1000.0),
-        draws=Draws((25, 50, 100), (16, 8, 2)),
-        many_draws=Draws((20, 40), (1, 1)),
-    ),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(9.0, 6.8)),
+        "full": Preset(
+            replace(
+                Case(),
+                alpha=Span(0.1, 10000.0, 601),
+                drawn_alpha=(1.0, 5.6, 10.0, 100.0, 1000.0),
+                draws=Draws((25, 50, 100), (16, 8, 2)),
+                many_draws=Draws((20, 40), (1, 1)),
+            ),
+            seeds=8,
+            size=(9.0, 6.8),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -240,6 +241,4 @@ STUDY = Study(
             variables=("icl",),
         ),
     ),
-    seeds=8,
-    size=(9.0, 6.8),
 )

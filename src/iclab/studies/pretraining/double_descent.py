@@ -9,54 +9,43 @@ The claims are that the pool prediction tends to the limit, and that the means o
 1/D. Published as figure 1 of arXiv 2405.11751; finite dimension goes beyond it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Annotated
 
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Limit, LimitOfMeans
-from iclab.numerics import checked, whole_number, whole_numbers
-from iclab.outcomes import Errors, Levels, Table
-from iclab.outcomes.errors import ErrorsByDimensionAndSequences, ErrorsByLengthAndSequences, ErrorsBySequences
+from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives, Real
+from iclab.outcomes import Errors, Labelled, labelled, parts
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining.runs import Draws, Grid, Run
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Run
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Checked):
     """Pretraining of one pool size and ridge, for contexts of several lengths and inputs of several dimensions."""
 
-    alpha: tuple[float, ...] = (1.0, 10.0, 100.0)  # α = N/D, examples of a context; published
-    kappa: float = 0.5  # κ = K/D, tasks of the pool; published
-    noise: float = 0.01  # ρ, variance of the label noise; published
-    ridge: float = 1e-5  # λ, ridge of the readout; published
+    alpha: Magnitudes = (1.0, 10.0, 100.0)  # α = N/D, examples of a context; published
+    kappa: Magnitude = 0.5  # κ = K/D, tasks of the pool; published
+    noise: Nonnegative = 0.01  # ρ, variance of the label noise; published
+    ridge: Annotated[float, Real(at_least=0.0, infinite=True)] = 1e-5  # λ, ridge of the readout; published
     tau: Span = Span(0.1, 10.0, 122)  # τ = n/D², pretraining sequences
-    finite_alpha: float = 10.0  # α = N/D at finite dimension
+    finite_alpha: Positive = 10.0  # α = N/D at finite dimension
     finite_tau: Span = Span(0.1, 10.0, 34)  # τ at finite dimension
-    dimension: tuple[int, ...] = (16, 32, 64)  # D of the pool predictions
-    leverage_tau: tuple[float, ...] = (0.2, 0.5, 0.85, 1.15, 1.5, 2.0)  # τ of the leverage prediction; published
-    leverage_dimension: int = 32  # D of the leverage prediction
-    drawn_tau: tuple[float, ...] = (0.2, 0.5, 1.5, 2.0)  # τ of the drawn runs; published, with 0.85 and 1.15
+    dimension: Counts = (16, 32, 64)  # D of the pool predictions
+    leverage_tau: Positives = (0.2, 0.5, 0.85, 1.15, 1.5, 2.0)  # τ of the leverage prediction; published
+    leverage_dimension: Count = 32  # D of the leverage prediction
+    drawn_tau: Positives = (0.2, 0.5, 1.5, 2.0)  # τ of the drawn runs; published, with 0.85 and 1.15
     draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs, at finite_alpha
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         Ratios(np.array(self.alpha), self.kappa, 1.0, self.noise)
-        checked("ridge", self.ridge, at_least=0.0)
-        checked("finite_alpha", self.finite_alpha, above=0.0, infinite=False)
-        checked("leverage_tau", self.leverage_tau, above=0.0, infinite=False)
-        whole_numbers("dimension", self.dimension)
-        whole_number("leverage_dimension", self.leverage_dimension)
-        checked("drawn_tau", self.drawn_tau, above=0.0, infinite=False)
 
     def runs(self, dimension: tuple[int, ...], tau: tuple[float, ...]) -> Grid:
         """Runs at finite_alpha."""
@@ -73,57 +62,53 @@ class Case:
         return self.runs(self.draws.dimension, self.drawn_tau)
 
 
-Answers = ErrorsByLengthAndSequences | ErrorsBySequences | ErrorsByDimensionAndSequences | Table | Levels
-
-
-def theory(case: Case) -> dict[str, Answers]:
+def theory(case: Case) -> dict[str, Labelled]:
     """The limit for each context length; the limit, pool and leverage predictions at the finite one."""
-    errors, finite_size = theories.generalization.errors, theories.finite_size
+    from iclab.theory import finite_size
+    from iclab.theory.generalization import errors
+
     tau = around(case.tau.grid(), [1.0])
     some = around(case.finite_tau.grid(), [1.0, *(1 + 1 / np.array(case.dimension))])
     curves = errors(Ratios(column(case.alpha), case.kappa, tau, case.noise), ridge=case.ridge)
     limit = errors(Ratios(case.finite_alpha, case.kappa, some, case.noise), ridge=case.ridge)
 
-    def pool(dimension: int, tau: float) -> Errors:
+    def predicted(prediction: Callable[..., Errors], dimension: int, tau: float) -> Errors:
         law = law_of(dimension, alpha=case.finite_alpha, kappa=case.kappa, noise=case.noise)
-        return finite_size.pool_errors(law, max(1, round(tau * dimension**2)), ridge=case.ridge)
+        return prediction(law, max(1, round(tau * dimension**2)), ridge=case.ridge)
 
-    def leverage(dimension: int, tau: float) -> Errors:
-        law = law_of(dimension, alpha=case.finite_alpha, kappa=case.kappa, noise=case.noise)
-        return finite_size.leverage_errors(law, max(1, round(tau * dimension**2)), ridge=case.ridge)
-
-    few = (case.leverage_dimension,)
-    pools = table(pool, case.dimension, some)
-    leverages = table(leverage, few, case.leverage_tau)
-    checked_runs = case.runs(case.dimension, case.leverage_tau)
+    pool = partial(predicted, finite_size.pool_errors)
+    few, at = (case.leverage_dimension,), case.runs(case.dimension, case.leverage_tau)
     return {
         "bounds": bounds(case.noise),
-        "curves": ErrorsByLengthAndSequences(np.array(case.alpha), tau, curves.icl, curves.idg, curves.train),
-        "limit": ErrorsBySequences.of(some, limit),
-        "pool": ErrorsByDimensionAndSequences(np.array(case.dimension), some, **pools),
-        "leverage": ErrorsByDimensionAndSequences(np.array(few), np.array(case.leverage_tau), **leverages),
-        "limit_at": checked_runs.limit(),
-        "pool_at": checked_runs.predicted(lambda run: pool(run.size.dimension, float(run.size.ratios.tau))),
+        "curves": labelled({"alpha": case.alpha, "tau": tau}, **parts(curves, *ERRORS)),
+        "limit": labelled({"tau": some}, **parts(limit, *ERRORS)),
+        "pool": labelled({"dimension": case.dimension, "tau": some}, **table(pool, case.dimension, some)),
+        "leverage": labelled(
+            {"dimension": few, "tau": case.leverage_tau},
+            **table(partial(predicted, finite_size.leverage_errors), few, case.leverage_tau),
+        ),
+        "limit_at": at.limit(),
+        "pool_at": at.predicted(lambda run: pool(run.size.dimension, float(run.size.ratios.tau))),
         "sizes": case.drawn.sizes(),
         "runs": case.drawn.limit(),
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks, on the pool and on the data against τ; the limit beside finite dimensions."""
     new, known, finite = figure.subplots(1, 3)
-    curves = result["theory/curves"].to_dataset()
+    curves = view.theory.curves
     for color, alpha in figures.colored(curves.alpha.values):
         curve = curves.sel(alpha=alpha)
         figures.theory_line(new, curve.tau, curve.icl, color=color, label=f"α = {alpha:g}")
         figures.theory_line(known, curve.tau, curve.idg, color=color)
         figures.dashed_line(known, curve.tau, curve.train.where(curve.train > 0), color=color)
-    limit, pool, leverage = (result[f"theory/{name}"].to_dataset() for name in ("limit", "pool", "leverage"))
+    limit, pool, leverage = (view.theory[name] for name in ("limit", "pool", "leverage"))
     figures.theory_line(finite, limit.tau, limit.icl, label="D → ∞")
     for color, dimension in figures.colored(pool.dimension.values, first=3):
         curve = pool.sel(dimension=dimension)
@@ -131,19 +116,19 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     for dimension in leverage.dimension.values:
         label = f"leverage, D = {dimension}"
         finite.plot(leverage.tau, leverage.icl.sel(dimension=dimension), "x", color=figures.INK, ms=5, label=label)
-    if "simulation" in result.children:
-        _draw_runs(finite, result)
-    error_axes(new, result, SEQUENCES, title="on new tasks (ICL)")
-    error_axes(known, result, SEQUENCES, title="on tasks of the pool (IDG); dashed: on the data")
-    error_axes(finite, result, SEQUENCES, title="on new tasks, in finite dimension")
+    if view.simulation:
+        _draw_runs(finite, view)
+    error_axes(new, view, SEQUENCES, title="on new tasks (ICL)")
+    error_axes(known, view, SEQUENCES, title="on tasks of the pool (IDG); dashed: on the data")
+    error_axes(finite, view, SEQUENCES, title="on new tasks, in finite dimension")
     known.set_ylim(bottom=0.1 * float(curves.idg.min()))
     new.legend()
     finite.legend(fontsize=7, loc="upper right")
 
 
-def _draw_runs(axes: "Axes", result: "xr.DataTree") -> None:
+def _draw_runs(axes: Axes, view: View) -> None:
     """Means of runs in the highest dimension, at the τ of their whole sizes."""
-    sizes, runs = result["theory/sizes"].to_dataset(), result["simulation/runs"].to_dataset()
+    sizes, runs = view.theory.sizes, view.simulation.runs
     largest = runs.dimension.values[-1]
     tau = sizes.sequences.sel(dimension=largest) / largest**2
     label = f"drawn runs, D = {largest}"
@@ -154,15 +139,21 @@ STUDY = Study(
     name="double-descent",
     question=str(__doc__),
     version=2,
-    quick=Case(),
-    full=replace(
-        Case(),
-        dimension=(32, 64, 128),
-        leverage_dimension=48,
-        tau=Span(0.05, 20.0, 401),
-        drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0),
-        draws=Draws((25, 50, 100), (8, 2, 1)),
-    ),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(11.0, 3.8)),
+        "full": Preset(
+            replace(
+                Case(),
+                dimension=(32, 64, 128),
+                leverage_dimension=48,
+                tau=Span(0.05, 20.0, 401),
+                drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0),
+                draws=Draws((25, 50, 100), (8, 2, 1)),
+            ),
+            seeds=8,
+            size=(11.0, 3.8),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -180,6 +171,5 @@ STUDY = Study(
             "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
         ),
     ),
-    seeds=8,
-    size=(11.0, 3.8),
+    vocabulary=SIZES,
 )

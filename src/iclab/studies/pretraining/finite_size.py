@@ -4,31 +4,24 @@ Means of runs lie off the proportional limit by a term of order 1/D. Theory give
 at the ratios of its whole sizes; the *pool* prediction, which keeps the pool, the exact moments of contexts and all
 D(D + 1) weights; and the *leverage* prediction, which adds that sequences differ in leverage. Predictions are means
 over a few pools. Simulation draws runs and fits their readouts, below and beyond interpolation, τ = 1. The claims
-are that the gaps of limit and pool prediction fall like 1/D, and that the leverage prediction is off by 1.5 % at
-most. The pool prediction is the closer one beyond interpolation and the farther one below. The limit is that of
-arXiv 2405.11751; the two predictions go beyond it.
+are that the gaps of limit and pool prediction fall like 1/D, and that the leverage prediction is close to the means
+in every dimension. The limit is that of arXiv 2405.11751; the two predictions go beyond it. Findings of earlier runs:
+docs/studies/finite-size.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.numerics import checked, whole_number
-from iclab.outcomes import Errors, Table
+from iclab.outcomes import Errors, Labelled
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import law_of
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -58,11 +51,11 @@ class Case:
         return Grid.of(run, dimension=self.draws.dimension, tau=self.tau)
 
 
-def theory(case: Case) -> dict[str, Table]:
+def theory(case: Case) -> dict[str, Labelled]:
     """The three accounts of every run."""
-    finite_size = theories.finite_size
+    from iclab.theory import finite_size
 
-    def over_pools(account: Callable[..., Errors]) -> Table:
+    def over_pools(account: Callable[..., Errors]) -> Labelled:
         def mean(run: Run) -> Errors:
             d, n = run.size.dimension, run.size.sequences
             laws = [
@@ -83,14 +76,14 @@ def theory(case: Case) -> dict[str, Table]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the pool against 1/D: three accounts, and means of runs."""
-    accounts = {name: result[f"theory/{name}"].to_dataset() for name in ("limit", "pool", "leverage")}
+    accounts = {name: view.theory[name] for name in ("limit", "pool", "leverage")}
     titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
     for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         for i, (color, tau) in enumerate(figures.colored(accounts["limit"].tau.values)):
@@ -100,8 +93,8 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             figures.theory_line(axes, inverse, limit, color=color, label=f"{label}: limit")
             figures.dashed_line(axes, inverse, pool, color=color, label="pool prediction" if i == 0 else None)
             axes.plot(inverse, leverage, ":", color=color, lw=1.6, label="leverage prediction" if i == 0 else None)
-            if "simulation" in result.children:
-                runs = result["simulation/runs"].to_dataset()[target].sel(tau=tau)
+            if view.simulation:
+                runs = view.simulation.runs[target].sel(tau=tau)
                 figures.mean_points(axes, inverse, runs, color=color, label="drawn runs" if i == 0 else None)
         axes.set_title(title)
         axes.set_xlim(left=0)
@@ -114,8 +107,14 @@ STUDY = Study(
     name="finite-size",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), tau=(0.5, 1.5, 2.0, 4.0), pools=8, draws=Draws((25, 50, 100), (24, 10, 4))),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(8.0, 3.6)),
+        "full": Preset(
+            replace(Case(), tau=(0.5, 1.5, 2.0, 4.0), pools=8, draws=Draws((25, 50, 100), (24, 10, 4))),
+            seeds=8,
+            size=(8.0, 3.6),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -129,6 +128,4 @@ STUDY = Study(
             most=0.015,
         ),
     ),
-    seeds=8,
-    size=(8.0, 3.6),
 )

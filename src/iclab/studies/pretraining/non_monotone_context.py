@@ -8,22 +8,16 @@ beyond it.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Within
 from iclab.outcomes.errors import BestLengthMap, CriticalTasks
 from iclab.problem import Ratios
 from iclab.studies.pretraining.sizes import TASKS, Span, column
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Preset, Study, View
 
 _HALVINGS = 26  # of the bracket of a border: to 1e-6 of it
 
@@ -44,7 +38,8 @@ class Case:
 
 def theory(case: Case) -> dict[str, BestLengthMap | CriticalTasks]:
     """The best context length over pool size and noise; its border by formula and by scan."""
-    generalization = theories.generalization
+    from iclab.theory import generalization
+
     kappa, noise = case.kappa.grid(), case.noise.grid()
 
     def best(tau: float, target: str) -> BestLengthMap:
@@ -65,15 +60,17 @@ def theory(case: Case) -> dict[str, BestLengthMap | CriticalTasks]:
 
 def scanned_border(tau: float, noise: Float[np.ndarray, "noise"]) -> Float[np.ndarray, "noise"]:
     """The pool size at which the best context length for new tasks becomes infinite, by bisection."""
+    from iclab.theory import generalization
+
     low, high = np.full_like(noise, 0.5 * min(tau, 1.0)), np.full_like(noise, 10 * (1 + np.max(noise)))
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        finite = np.isfinite(theories.generalization.best_alpha(middle, tau, noise))
+        finite = np.isfinite(generalization.best_alpha(middle, tau, noise))
         low, high = np.where(finite, middle, low), np.where(finite, high, middle)
     return 0.5 * (low + high)
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Heat maps of the best context length; the published line and the border."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm
@@ -82,7 +79,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     norm = LogNorm(1, 1000)
     colors = ScalarMappable(norm, "viridis")
     for axes, name in zip(panels, _TITLES, strict=True):
-        found = result[f"theory/{name}"].to_dataset()
+        found = view.theory[name]
         finite = found.alpha.where(np.isfinite(found.alpha))
         image = axes.pcolormesh(found.kappa, found.noise, finite, norm=norm, cmap="viridis", shading="nearest")
         image.set_rasterized(True)
@@ -91,7 +88,7 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         axes.set_xlabel(TASKS)
         axes.set_title(_TITLES[name])
         kind = name.removeprefix("known_")
-        line, border = (result[f"theory/{what}_{kind}"].to_dataset() for what in ("line", "critical"))
+        line, border = (view.theory[f"{what}_{kind}"] for what in ("line", "critical"))
         figures.dashed_line(axes, line.kappa, line.noise, color="#ffffff", label="κ = min(τ, 1)")
         if name == kind:
             figures.theory_line(axes, border.kappa, border.noise, color=figures.COLORS[1], label="$\\kappa_c$")
@@ -111,8 +108,10 @@ STUDY = Study(
     name="non-monotone-context",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), kappa=Span(0.1, 2.1, 401), noise=Span(0.01, 1.0, 300)),
+    presets={
+        "quick": Preset(Case(), size=(11.0, 3.6)),
+        "full": Preset(replace(Case(), kappa=Span(0.1, 2.1, 401), noise=Span(0.01, 1.0, 300)), size=(11.0, 3.6)),
+    },
     theory=theory,
     simulation=None,
     figure=figure,
@@ -125,5 +124,4 @@ STUDY = Study(
         )
         for kind in ("few", "many")
     ),
-    size=(11.0, 3.6),
 )

@@ -14,21 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import SLACK, LimitOfMeans, Verdict, fitted_order
 from iclab.numerics import checked
-from iclab.outcomes import Levels, Table
+from iclab.outcomes import Labelled, Levels
 from iclab.outcomes.errors import BestRidges, ErrorsByRidgeAndSequences, ErrorsBySequences
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes
-from iclab.study import Study
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -62,9 +58,10 @@ class Case:
         return Grid.of(run, dimension=self.draws.dimension, ridge=self.drawn_ridge, tau=self.drawn_tau)
 
 
-def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequences | BestRidges | Table | Levels]:
+def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequences | BestRidges | Labelled | Levels]:
     """Errors at several ridges, without one, and at the best ridge for each target."""
-    generalization = theories.generalization
+    from iclab.theory import generalization
+
     tau = around(case.tau.grid(), [1.0])
     ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
 
@@ -91,15 +88,15 @@ def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequence
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the pool at several ridges and at the best; the best ridges."""
     *panels, ridges = figure.subplots(1, 3)
-    curves, best = result["theory/curves"].to_dataset(), result["theory/best"].to_dataset()
+    curves, best = view.theory.curves, view.theory.best
     titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
     for axes, (target, title) in zip(panels, titles.items(), strict=True):
         for color, ridge in figures.colored(curves.ridge.values):
@@ -107,9 +104,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
                 axes, curves.tau, curves[target].sel(ridge=ridge), color=color, label=f"λ = {ridge:g}"
             )
         figures.dashed_line(axes, best.tau, best[target], color=figures.INK, label="best λ at each τ")
-        if "simulation" in result.children:
-            _draw_runs(axes, result, target)
-        error_axes(axes, result, SEQUENCES, title=title)
+        if view.simulation:
+            _draw_runs(axes, view, target)
+        error_axes(axes, view, SEQUENCES, title=title)
     panels[0].legend(
         loc="upper left",
     )
@@ -127,10 +124,10 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     ridges.legend()
 
 
-def _draw_runs(axes: "Axes", result: "xr.DataTree", target: str) -> None:
+def _draw_runs(axes: Axes, view: View, target: str) -> None:
     """Means of runs in the highest dimension, at the τ of their whole sizes, in the colors of their ridges."""
-    sizes, runs = result["theory/sizes"].to_dataset(), result["simulation/runs"].to_dataset()
-    ridges, largest = list(result["theory/curves"].to_dataset().ridge.values), runs.dimension.values[-1]
+    sizes, runs = view.theory.sizes, view.simulation.runs
+    ridges, largest = list(view.theory.curves.ridge.values), runs.dimension.values[-1]
     for i, ridge in enumerate(runs.ridge.values):
         tau = sizes.sequences.sel(dimension=largest, ridge=ridge) / largest**2
         color = figures.colors(len(ridges))[ridges.index(ridge)] if ridge in ridges else figures.INK
@@ -168,15 +165,21 @@ STUDY = Study(
     name="ridge",
     question=str(__doc__),
     version=2,
-    quick=Case(),
-    full=replace(
-        Case(),
-        kappa=float("inf"),
-        tau=Span(0.05, 20.0, 402),
-        drawn_ridge=(1e-5, 0.1, 1.0),
-        drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
-        draws=Draws((25, 50, 100), (8, 2, 1)),
-    ),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(11.0, 3.8)),
+        "full": Preset(
+            replace(
+                Case(),
+                kappa=float("inf"),
+                tau=Span(0.05, 20.0, 402),
+                drawn_ridge=(1e-5, 0.1, 1.0),
+                drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
+                draws=Draws((25, 50, 100), (8, 2, 1)),
+            ),
+            seeds=8,
+            size=(11.0, 3.8),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -188,6 +191,4 @@ STUDY = Study(
             "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
         ),
     ),
-    seeds=8,
-    size=(11.0, 3.8),
 )

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from iclab import theory as theories
 from iclab.numerics import require, whole_number
-from iclab.outcomes import Errors, FittedErrors, Table
+from iclab.outcomes import Errors, FittedErrors, Labelled, labelled, vocabulary
 from iclab.problem import Pretraining, checked_lengths
 
 if TYPE_CHECKING:
@@ -17,11 +16,10 @@ if TYPE_CHECKING:
     from iclab.problem import ContextLaw
     from iclab.simulation.pretraining import RidgeSolver
 
-ERRORS = {
-    "icl": ("e_ICL", "error on new tasks"),
-    "idg": ("e_IDG", "error on tasks of the pool"),
-    "train": ("e_train", "error on the pretraining data"),
-}
+ERRORS = ("icl", "idg", "train")
+SIZES = vocabulary(
+    sequences=("n", "pretraining sequences"), tasks=("K", "tasks of the pool; 0: a fresh one for every sequence")
+)
 
 
 @dataclass(frozen=True)
@@ -68,30 +66,26 @@ class Grid:
             runs[at] = run(*(values[i].item() for values, i in zip(points.values(), at, strict=True)))
         return cls(points, runs)
 
-    def sizes(self) -> Table:
+    def sizes(self) -> Labelled:
         """Whole sizes of every run; theory is asked at the ratios that they have."""
-        columns = {
-            "context_length": ("N", "labelled examples before the query"),
-            "tasks": ("K", "tasks of the pool; 0: a fresh one for every sequence"),
-            "sequences": ("n", "pretraining sequences"),
-        }
-        values = {name: self._each(lambda run, name=name: getattr(run.size, name) or 0) for name in columns}
-        return Table(
-            self.axes, {name: (symbol, "", words, values[name]) for name, (symbol, words) in columns.items()}
-        )
+        names = ("context_length", "tasks", "sequences")
+        values = {name: self._each(lambda run, name=name: getattr(run.size, name) or 0) for name in names}
+        return labelled(self.axes, **values)
 
-    def predicted(self, answer: Callable[[Run], Errors]) -> Table:
+    def predicted(self, answer: Callable[[Run], Errors]) -> Labelled:
         """What theory says of each run."""
         found = np.empty(self.runs.shape, dtype=object)
         for at in np.ndindex(found.shape):
             found[at] = answer(self.runs.item(at))
         return self._errors(lambda name: _values(found, name))
 
-    def limit(self) -> Table:
+    def limit(self) -> Labelled:
         """Errors of the proportional limit at the ratios of the whole sizes."""
-        return self.predicted(lambda run: theories.generalization.errors(run.size.ratios, ridge=run.ridge))
+        from iclab.theory import generalization
 
-    def simulated(self, draws: Draws, *, beside: "tuple[Grid, ...]" = (), key: "PRNGKeyArray") -> Table:
+        return self.predicted(lambda run: generalization.errors(run.size.ratios, ridge=run.ridge))
+
+    def simulated(self, draws: Draws, *, beside: "tuple[Grid, ...]" = (), key: "PRNGKeyArray") -> Labelled:
         """Means over the draws of one seed.
 
         On an accelerator all runs of a dimension, with those of grids `beside` this one, share a compiled function.
@@ -114,10 +108,8 @@ class Grid:
     def _each(self, value: Callable[[Run], float]) -> np.ndarray:
         return np.reshape([value(run) for run in self.runs.flat], self.runs.shape)
 
-    def _errors(self, values: Callable[[str], np.ndarray]) -> Table:
-        return Table(
-            self.axes, {name: (symbol, "label²", words, values(name)) for name, (symbol, words) in ERRORS.items()}
-        )
+    def _errors(self, values: Callable[[str], np.ndarray]) -> Labelled:
+        return labelled(self.axes, **{name: values(name) for name in ERRORS})
 
 
 def _mean_errors(run: Run, solver: "RidgeSolver", keys: "PRNGKeyArray") -> FittedErrors:

@@ -8,15 +8,12 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.numerics import require, whole_number
 from iclab.outcomes import Errors, Levels
 from iclab.problem import Pool
+from iclab.study import Axes, View
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-
     from iclab.problem import ContextLaw
 
 _STREAM = 20250517  # of pools at finite dimension, which theory takes as given
@@ -62,7 +59,8 @@ def law_of(dimension: int, *, alpha: float, kappa: float, noise: float, pool: in
 
     Sizes are rounded, to one at least; κ = ∞ gives a fresh task to every context.
     """
-    finite_size = theories.finite_size
+    from iclab.theory import finite_size
+
     tasks = finite_size.SphereTasks(dimension)
     if np.isfinite(kappa):
         count = max(1, round(kappa * dimension))
@@ -89,7 +87,7 @@ def bounds(noise: float) -> Levels:
     return Levels(np.array([1 + noise, noise]))
 
 
-def error_axes(axes: "Axes", result: "xr.DataTree", sizes: str, *, title: str) -> None:
+def error_axes(axes: Axes, view: View, sizes: str, *, title: str) -> None:
     """Logarithmic axes of sizes and errors; the bounds of the study are dotted lines where they are in sight."""
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -97,7 +95,7 @@ def error_axes(axes: "Axes", result: "xr.DataTree", sizes: str, *, title: str) -
     axes.set_xlabel(sizes)
     axes.set_ylabel("mean squared error")
     seen = axes.get_ylim()
-    levels = result["theory/bounds"].to_dataset().loss.values
+    levels = view.theory.bounds.loss.values
     for level, name, side in zip(levels, ("1 + ρ", "ρ"), ("bottom", "top"), strict=True):
         if seen[0] < level < seen[1]:
             figures.level_lines(axes, [level])

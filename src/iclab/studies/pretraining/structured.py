@@ -9,25 +9,18 @@ data are white.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import LimitOfMeans
 from iclab.numerics import checked
-from iclab.outcomes import Errors, Levels, Table
+from iclab.outcomes import Errors, Labelled, Levels
 from iclab.outcomes.errors import ErrorsBySequences
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, bounds, error_axes
-from iclab.study import Study
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
+from iclab.study import Figure, Key, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -61,11 +54,13 @@ class Case:
 
     def predicted(self, ratios: Ratios, dimension: int) -> Errors:
         """The limit: ICL on white tasks at the test length, IDG and training error as in pretraining."""
-        inputs, tasks = (np.array(part) for part in self.spectra(dimension))
-        shift = theories.generalization.Shift(alpha=max(1, round(self.test_alpha * dimension)) / dimension)
+        from iclab.theory import generalization
 
-        def errors(shift: "theories.generalization.Shift | None") -> Errors:
-            return theories.generalization.structured_errors(
+        inputs, tasks = (np.array(part) for part in self.spectra(dimension))
+        shift = generalization.Shift(alpha=max(1, round(self.test_alpha * dimension)) / dimension)
+
+        def errors(shift: "generalization.Shift | None") -> Errors:
+            return generalization.structured_errors(
                 ratios,
                 task_eigenvalues=tasks,
                 input_eigenvalues=inputs,
@@ -90,11 +85,13 @@ class Case:
         return Grid.of(run, dimension=self.draws.dimension, tau=self.drawn_tau)
 
 
-def theory(case: Case) -> dict[str, Table | ErrorsBySequences | Levels]:
+def theory(case: Case) -> dict[str, Labelled | ErrorsBySequences | Levels]:
     """Curves with the spectrum of the highest dimension, and the limit for every drawn run."""
+    from iclab.theory import generalization
+
     tau = case.tau.grid()
     curves = case.predicted(Ratios(case.alpha, case.kappa, tau, case.noise), case.draws.dimension[-1])
-    white = theories.generalization.errors(Ratios(case.alpha, case.kappa, tau, case.noise), ridge=case.ridge)
+    white = generalization.errors(Ratios(case.alpha, case.kappa, tau, case.noise), ridge=case.ridge)
     return {
         "curves": ErrorsBySequences.of(tau, curves),
         "white": ErrorsBySequences.of(tau, white),
@@ -104,27 +101,27 @@ def theory(case: Case) -> dict[str, Table | ErrorsBySequences | Levels]:
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Errors of drawn runs, exact for the readout of each."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the pool against τ, beside those of white data."""
-    curves, white = result["theory/curves"].to_dataset(), result["theory/white"].to_dataset()
+    curves, white = view.theory.curves, view.theory.white
     titles = {"icl": "on white new tasks, at the test length", "idg": "on tasks of the pool"}
     for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         figures.theory_line(axes, curves.tau, curves[target], color=figures.COLORS[0], label="structured data")
         figures.dashed_line(
             axes, white.tau, white[target], color=figures.INK, label="white data, same ratios, no shift"
         )
-        if "simulation" in result.children:
-            sizes, runs = result["theory/sizes"].to_dataset(), result["simulation/runs"].to_dataset()
+        if view.simulation:
+            sizes, runs = view.theory.sizes, view.simulation.runs
             largest = runs.dimension.values[-1]
             tau = sizes.sequences.sel(dimension=largest) / largest**2
             own = runs[target].sel(dimension=largest)
             figures.mean_points(axes, tau, own, color=figures.COLORS[1], label=f"drawn runs, D = {largest}")
-        error_axes(axes, result, SEQUENCES, title=title)
+        error_axes(axes, view, SEQUENCES, title=title)
         axes.legend(fontsize=7)
 
 
@@ -132,8 +129,14 @@ STUDY = Study(
     name="structured",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1))),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(8.0, 3.6)),
+        "full": Preset(
+            replace(Case(), drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1))),
+            seeds=8,
+            size=(8.0, 3.6),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -144,6 +147,4 @@ STUDY = Study(
             "Means of drawn runs tend to the proportional limit, on new tasks of another law and on the pool.",
         ),
     ),
-    seeds=8,
-    size=(8.0, 3.6),
 )

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Limit, LimitOfMeans, WithinErrors
 from iclab.numerics import checked, require, whole_number, whole_numbers
-from iclab.outcomes import Errors, Levels, Table
+from iclab.outcomes import Errors, Labelled, Levels
 from iclab.outcomes.errors import (
     ErrorsByLogTasks,
     GapByDimensionAndTasks,
@@ -31,14 +30,9 @@ from iclab.outcomes.errors import (
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import TASKS, Span, bounds, column, law_of, pool_of, table
-from iclab.study import Study
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from iclab.problem import ContextLaw
 
 
@@ -96,19 +90,21 @@ class Case:
 
 
 Answers = (
-    GapByTasks | GapByTasksAndLength | GapByDimensionAndTasks | ErrorsByLogTasks | TaskThreshold | Table | Levels
+    GapByTasks | GapByTasksAndLength | GapByDimensionAndTasks | ErrorsByLogTasks | TaskThreshold | Labelled | Levels
 )
 
 
 def theory(case: Case) -> dict[str, Answers]:
     """The gap of linear attention and of dMMSE, in the limit and in finite dimension."""
-    gap, estimators = theories.generalization.diversity_gap, theories.estimators
+    from iclab.theory import estimators, finite_size, generalization
+
+    gap, estimators = generalization.diversity_gap, estimators
     alpha, kappa, some = np.array(case.alpha), case.kappa.grid(), np.array(case.finite_kappa)
     finite_tau = case.tau_for_alpha * case.finite_alpha
 
     def pool(dimension: int, kappa: float, number: int) -> Errors:
         law = law_of(dimension, alpha=case.finite_alpha, kappa=kappa, noise=case.noise, pool=number)
-        return theories.finite_size.pool_errors(law, max(1, round(finite_tau * dimension**2)))
+        return finite_size.pool_errors(law, max(1, round(finite_tau * dimension**2)))
 
     pools = table(pool, case.dimension, case.finite_kappa, range(case.pools))
     mean_gap = np.mean(pools["icl"] - pools["idg"], axis=-1)
@@ -136,11 +132,13 @@ def theory(case: Case) -> dict[str, Answers]:
 
 
 def _dmmse_gap(case: Case, kappa: float) -> float:
-    errors = theories.estimators.pool_dmmse_errors(case.known(kappa), contexts=case.contexts)
+    from iclab.theory import estimators
+
+    errors = estimators.pool_dmmse_errors(case.known(kappa), contexts=case.contexts)
     return float(errors.icl - errors.idg)
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table | GapByDimensionAndTasks]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled | GapByDimensionAndTasks]:
     """Errors of drawn runs, exact for the readout of each; dMMSE on drawn contexts."""
     import jax
 
@@ -148,7 +146,7 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table | GapByDim
 
     fitted, drawn = jax.random.split(key)
 
-    def gap(kappa: float, key: "PRNGKeyArray") -> float:
+    def gap(kappa: float, key: Key) -> float:
         law = case.known(kappa)
         errors = estimators.drawn_dmmse_errors(
             pool_of(law),
@@ -167,16 +165,16 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Table | GapByDim
     }
 
 
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """The gap against κ in the limit and in finite dimension, and errors of dMMSE against ln K/D."""
     limit, finite, bayes = figure.subplots(1, 3)
-    gaps, lasting = result["theory/gap"].to_dataset(), result["theory/lasting"].to_dataset()
+    gaps, lasting = view.theory.gap, view.theory.lasting
     for color, alpha in figures.colored(gaps.alpha.values):
         figures.theory_line(limit, gaps.kappa, gaps.gap.sel(alpha=alpha), color=color, label=f"α = {alpha:g}")
     open_gap = lasting.gap.where(lasting.gap > 0)
     figures.dashed_line(limit, lasting.kappa, open_gap, color=figures.INK, label="α = τ = ∞: 1 − κ")
-    pool, dmmse = result["theory/pool"].to_dataset(), result["theory/dmmse"].to_dataset()
-    exact = result["theory/limit"].to_dataset()
+    pool, dmmse = view.theory.pool, view.theory.dmmse
+    exact = view.theory.limit
     figures.theory_line(finite, exact.kappa, exact.gap, label="linear attention, D → ∞")
     for color, dimension in figures.colored(pool.dimension.values):
         figures.dashed_line(
@@ -185,9 +183,9 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     for dimension in dmmse.dimension.values:
         gap, label = dmmse.gap.sel(dimension=dimension), f"dMMSE, D = {dimension}"
         figures.theory_line(finite, dmmse.kappa, gap, color=figures.COLORS[3], label=label)
-    if "simulation" in result.children:
-        _draw_drawn(finite, result)
-    case = json.loads(result.attrs["case"])
+    if view.simulation:
+        _draw_drawn(finite, view)
+    case = json.loads(view.attrs["case"])
     slope, alpha, noise = (case[name] for name in ("tau_for_alpha", "finite_alpha", "noise"))
     for axes, title in (
         (limit, f"linear attention: τ = {slope:g} α, ρ = {noise:g}"),
@@ -200,10 +198,10 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
         axes.legend(fontsize=7)
     limit.set_ylim(bottom=1e-4)
     limit.set_ylabel("gap  ICL − IDG")
-    many, threshold = result["theory/exponential"].to_dataset(), result["theory/threshold"].to_dataset()
+    many, threshold = view.theory.exponential, view.theory.threshold
     figures.theory_line(bayes, many.log_tasks, many.icl, color=figures.COLORS[3], label="dMMSE on new tasks")
     figures.theory_line(bayes, many.log_tasks, many.idg, color=figures.COLORS[5], label="dMMSE on the pool")
-    figures.level_lines(bayes, [*result["theory/bounds"].to_dataset().loss.values], label="1 + ρ and ρ")
+    figures.level_lines(bayes, [*view.theory.bounds.loss.values], label="1 + ρ and ρ")
     bayes.axvline(float(threshold.log_tasks), color=figures.INK, lw=0.8, ls="--", label="$s_c$, tasks enough")
     bayes.set_xlabel("$s = \\ln K / D$  (nats)")
     bayes.set_ylabel("mean squared error")
@@ -212,14 +210,14 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
     bayes.legend()
 
 
-def _draw_drawn(axes: "Axes", result: "xr.DataTree") -> None:
+def _draw_drawn(axes: Axes, view: View) -> None:
     """Mean gaps of runs in the highest dimension, at the κ of their whole sizes, and of dMMSE on drawn contexts."""
-    runs, sizes = result["simulation/runs"].to_dataset(), result["theory/sizes"].to_dataset()
+    runs, sizes = view.simulation.runs, view.theory.sizes
     largest = runs.dimension.values[-1]
     own = runs.sel(dimension=largest)
     kappa, label = sizes.tasks.sel(dimension=largest) / largest, f"drawn runs, D = {largest}"
     figures.mean_points(axes, kappa, own.icl - own.idg, color=figures.COLORS[4], label=label)
-    dmmse = result["simulation/dmmse"].to_dataset()
+    dmmse = view.simulation.dmmse
     for dimension in dmmse.dimension.values:
         figures.mean_points(axes, dmmse.kappa, dmmse.gap.sel(dimension=dimension), color=figures.COLORS[3])
 
@@ -228,17 +226,23 @@ STUDY = Study(
     name="task-diversity",
     question=str(__doc__),
     version=2,
-    quick=Case(),
-    full=replace(
-        Case(),
-        dimension=(32, 64, 128),
-        finite_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
-        drawn_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
-        draws=Draws((25, 50, 100), (8, 2, 1)),
-        bayes_kappa=(0.5, 2.0, 5.0),
-        contexts=2000,
-        drawn_contexts=100,
-    ),
+    presets={
+        "quick": Preset(Case(), seeds=8, size=(11.0, 3.8)),
+        "full": Preset(
+            replace(
+                Case(),
+                dimension=(32, 64, 128),
+                finite_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
+                drawn_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
+                draws=Draws((25, 50, 100), (8, 2, 1)),
+                bayes_kappa=(0.5, 2.0, 5.0),
+                contexts=2000,
+                drawn_contexts=100,
+            ),
+            seeds=8,
+            size=(11.0, 3.8),
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -261,6 +265,4 @@ STUDY = Study(
             "dMMSE on drawn contexts has the gap that is predicted for its pools.",
         ),
     ),
-    seeds=8,
-    size=(11.0, 3.8),
 )

@@ -9,114 +9,63 @@ measure of projection, must be small.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab import theory as theories
 from iclab.claims import Bounded, Limit
-from iclab.numerics import positive, require, whole_number, whole_numbers
-from iclab.outcomes import quantity
-from iclab.problem import checked_lengths
-from iclab.study import Study
+from iclab.numerics import Checked, Count, Counts, Positive, Whole, require
+from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.problem import Lengths
+from iclab.study import Figure, Key, Preset, Study, View
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from jaxtyping import PRNGKeyArray
-    from matplotlib.figure import Figure
-
-Array = np.ndarray
 WEIGHT, DIRECTION = 0.5, np.array([0.9, -0.6, 0.5])  # M = WEIGHT·I and the query at which shares are drawn
 
 
 @dataclass(frozen=True)
-class Case:
-    """Tasks of low rank on the sphere, and shares in long normal contexts. Raises ValueError for bad numbers."""
+class Case(Checked):
+    """Tasks of low rank on the sphere, and shares in long normal contexts."""
 
-    dimension: int = 6  # d, of the inputs
-    context_length: int = 50  # n, labelled examples before the query
-    noise: float = 0.05  # ρ, variance of the label noise of the context
-    seen: tuple[int, ...] = (1, 2)  # k, directions that tasks depend on
-    initial: float = 1.0  # the start is this multiple of the identity
-    rate: float = 0.1  # largest rate of Adam
-    steps: int = 600  # steps of training
-    batch: int = 512  # contexts of a step
-    share_lengths: tuple[int, ...] = (100, 400, 1600)  # n of the contexts in which shares are drawn
-    share_examples: int = 8_000_000  # examples drawn at each length
+    dimension: Annotated[int, Whole(least=2)] = 6  # d, of the inputs
+    context_length: Annotated[int, Whole(least=2)] = 50  # n, labelled examples before the query
+    noise: Positive = 0.05  # ρ, variance of the label noise of the context
+    seen: Counts = (1, 2)  # k, directions that tasks depend on
+    initial: Positive = 1.0  # the start is this multiple of the identity
+    rate: Positive = 0.1  # largest learning rate of Adam
+    steps: Count = 600  # steps of training
+    batch: Count = 512  # contexts of a step
+    share_lengths: Lengths = (100, 400, 1600)  # n of the contexts in which shares are drawn
+    share_examples: Count = 8_000_000  # examples drawn at each length
 
     def __post_init__(self) -> None:
-        whole_number("dimension", self.dimension, least=2)
-        whole_number("context_length", self.context_length, least=2)
-        positive("noise", self.noise)
-        seen = whole_numbers("seen", self.seen)
+        super().__post_init__()
+        seen = self.seen
         require(max(seen) < self.dimension, f"seen must be below dimension = {self.dimension}; got {seen}.")
         require(len(set(seen)) == len(seen), f"seen must differ; got {seen}.")
-        object.__setattr__(self, "seen", seen)
-        object.__setattr__(self, "share_lengths", checked_lengths(self.share_lengths, "share_lengths"))
-        for name in ("initial", "rate"):
-            positive(name, getattr(self, name))
-        for name in ("steps", "batch", "share_examples"):
-            whole_number(name, getattr(self, name))
 
 
-@dataclass(frozen=True)
-class Projections:
-    """Trained matrices: their part in the span of tasks, the largest outside, and the ratio of projection."""
-
-    seen: Int[Array, "seen"] = quantity("k", "seen", words="directions that tasks depend on")
-    inside: Float[Array, "seen"] = quantity("σ_min(BᵀMB)", "seen", words="least singular value in the span")
-    outside: Float[Array, "seen"] = quantity("|B⊥ᵀMB⊥|", "seen", words="largest singular value outside the span")
-    projection: Float[Array, "seen"] = quantity("ρ(M, B)", "seen", words="ratio of outside and inside")
-    matrix: Float[Array, "seen row column"] = quantity("M", "seen", "row", "column", words="key-query matrix")
-
-
-@dataclass(frozen=True)
-class Shares:
-    """n E Σ a² against the context length."""
-
-    context_length: Int[Array, "context_length"] = quantity("n", "context_length", words="labelled examples")
-    share: Float[Array, "context_length"] = quantity("n E Σ a²", "context_length", words="inverse effective share")
-
-
-@dataclass(frozen=True)
-class LongContexts:
-    """Loss in long normal contexts against the part of M outside the span, for several parts inside."""
-
-    inside: Float[Array, "inside"] = quantity("m", "inside", words="part of M in the span")
-    outside: Float[Array, "outside"] = quantity("m⊥", "outside", words="part of M outside the span")
-    loss: Float[Array, "inside outside"] = quantity(
-        "L", "inside", "outside", unit="label²", words="mean squared error"
-    )
-
-
-def theory(case: Case) -> dict[str, Shares | LongContexts]:
+def theory(case: Case) -> dict[str, Labelled]:
     """The limit of the share, and the loss of long contexts around its projection."""
-    window, lengths = theories.softmax, np.array(case.share_lengths)
-    limit = float(window.gaussian_share(WEIGHT * np.eye(3), DIRECTION))
+    from iclab.theory import softmax
+
+    limit = float(softmax.gaussian_squared_weights(WEIGHT * np.eye(3), DIRECTION))
     inside, outside, rank = np.array([0.3, 0.45, 0.6]), np.linspace(0, 0.6, 25), min(case.seen)
-    held = np.arange(case.dimension) < rank
-    losses = [
-        [
-            window.gaussian_loss(
-                np.diag(np.where(held, one, other)),
-                np.eye(case.dimension)[:, :rank],
-                context_length=case.context_length,
-                slope_variance=1.0,
-                noise=case.noise,
-            )
-            for other in outside
-        ]
-        for one in inside
-    ]
+    held, span = np.arange(case.dimension) < rank, np.eye(case.dimension)[:, :rank]
+
+    def loss(one: float, other: float) -> float:
+        matrix = np.diag(np.where(held, one, other))
+        law = {"context_length": case.context_length, "slope_variance": 1.0, "noise": case.noise}
+        return softmax.gaussian_loss(matrix, span, **law)
+
+    losses = [[loss(one, other) for other in outside] for one in inside]
     return {
-        "shares": Shares(lengths, np.full(len(lengths), limit)),
-        "long": LongContexts(inside, outside, np.array(losses)),
+        "shares": labelled({"context_length": case.share_lengths}, share=np.full(len(case.share_lengths), limit)),
+        "long": labelled({"inside": inside, "outside": outside}, loss=losses),
     }
 
 
-def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Projections | Shares]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Matrices trained for each number of directions, split by the span of the tasks; shares in long contexts."""
     import jax
 
@@ -134,24 +83,25 @@ def simulation(case: Case, *, key: "PRNGKeyArray") -> dict[str, Projections | Sh
         examples=case.share_examples,
         key=jax.random.fold_in(key, 0),
     )
-    inside = np.array([least(one[:rank, :rank]) for one, rank in zip(found, case.seen, strict=True)])
-    outside = np.array([np.linalg.norm(one[rank:, rank:], 2) for one, rank in zip(found, case.seen, strict=True)])
+    split = list(zip(found, case.seen, strict=True))
+    inside = np.array([np.linalg.svd(one[:rank, :rank], compute_uv=False)[-1] for one, rank in split])
+    outside = np.array([np.linalg.norm(one[rank:, rank:], 2) for one, rank in split])
     return {
-        "trained": Projections(np.array(case.seen), inside, outside, outside / inside, np.stack(found)),
-        "shares": Shares(np.array(case.share_lengths), shares),
+        "trained": labelled(
+            {"seen": case.seen, "row": None, "column": None},
+            inside=("seen", inside),
+            outside=("seen", outside),
+            projection=("seen", outside / inside),
+            matrix=np.stack(found),
+        ),
+        "shares": labelled({"context_length": case.share_lengths}, share=shares),
     }
 
 
-def least(block: Float[Array, "k k"]) -> float:
-    """Least singular value."""
-    return float(np.linalg.svd(block, compute_uv=False)[-1])
-
-
-def figure(result: "xr.DataTree", figure: "Figure") -> None:
+def figure(view: View, figure: Figure) -> None:
     """Entries of trained matrices; the loss of long contexts against the part outside the span; the share."""
-    simulated = "simulation" in result.children
-    trained = result["simulation/trained"].to_dataset() if simulated else None
-    count = trained.sizes["seen"] if trained is not None else 0
+    trained = view.simulation.trained if view.simulation else None
+    count = 0 if trained is None else trained.sizes["seen"]
     *matrices, losses, shares = figure.subplots(1, count + 2, squeeze=False)[0]
     if trained is not None:
         for axes, rank in zip(matrices, trained.seen.values, strict=True):
@@ -160,14 +110,14 @@ def figure(result: "xr.DataTree", figure: "Figure") -> None:
             image = axes.imshow(entries, cmap="RdBu_r", vmin=-size, vmax=size)
             figure.colorbar(image, ax=axes, shrink=0.6)
             axes.set(title=f"trained $M$, $k$ = {rank}, seed 0", xticks=[], yticks=[])
-    long, limit = result["theory/long"].to_dataset(), result["theory/shares"].to_dataset()
+    long, limit = view.theory.long, view.theory.shares
     for color, i in figures.colored(range(long.sizes["inside"])):
         finite = long.loss.isel(inside=i).where(np.isfinite)
         label = f"inside {float(long.inside[i]):g}"
         figures.theory_line(losses, long.outside, finite, color=color, label=label)
     figures.theory_line(shares, limit.context_length, limit.share, label="limit $\\exp|Mx_q|^2$")
-    if simulated:
-        drawn = result["simulation/shares"].to_dataset()
+    if view.simulation:
+        drawn = view.simulation.shares
         figures.seed_dots(shares, drawn.context_length, drawn.share.values, color=figures.COLORS[0], label="drawn")
     losses.set(title="long normal contexts", xlabel="part of $M$ outside the span", ylabel="mean squared error")
     shares.set(xscale="log", title="examples averaged over", xlabel="context length $n$", ylabel="$n$ E Σ a²")
@@ -179,16 +129,18 @@ STUDY = Study(
     name="low-rank-tasks",
     question=str(__doc__),
     version=1,
-    quick=Case(),
-    full=replace(Case(), seen=(1, 2, 3), steps=800, share_examples=32_000_000),
+    presets={
+        "quick": Preset(Case(), seeds=3, size=(12.0, 3.2)),
+        "full": Preset(
+            replace(Case(), seen=(1, 2, 3), steps=800, share_examples=32_000_000), seeds=3, size=(12.0, 3.2)
+        ),
+    },
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=(
         Bounded(
-            "simulation/trained/projection",
-            "Trained matrices have next to nothing outside the span of the tasks.",
-            bound=0.06,
+            "simulation/trained/projection", "Trained matrices have little outside the span of the tasks.", bound=0.06
         ),
         Limit(
             "theory/shares/share",
@@ -198,6 +150,14 @@ STUDY = Study(
             order=1.0,
         ),
     ),
-    seeds=3,
-    size=(12.0, 3.2),
+    vocabulary=vocabulary(
+        {"long/inside": ("m", "part of M in the span"), "long/outside": ("m⊥", "part of M outside the span")},
+        context_length=("n", "labelled examples before the query"),
+        seen=("k", "directions that tasks depend on"),
+        inside=("σ_min(BᵀMB)", "least singular value in the span"),
+        outside=("|B⊥ᵀMB⊥|", "largest singular value outside the span"),
+        projection=("ρ(M, B)", "ratio of outside and inside"),
+        matrix=("M", "key-query matrix"),
+        share=("n E Σ a²", "inverse effective share"),
+    ),
 )

@@ -1,7 +1,7 @@
-"""Training dynamics of linear attention under gradient flow: one door to all of its theory.
+"""Training dynamics of linear attention under gradient flow.
 
 Fixed points and their stability, population flows, time courses in closed form and the times of the drops, for merged
-and for separate key and query. Every result reads the law of contexts from `population.Moments`; times are in units
+and for separate key and query. Contexts enter every result through `population.Moments`; times are in units
 of τ, of the flow of −½∇L.
 """
 

@@ -6,19 +6,22 @@ rest at v³ = g/h. Times are in units of τ, of the flow of −½∇L.
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy.special import hyp2f1
 
-from iclab.numerics import increasing_root, instance, nonnegative, numbers, require
+from iclab.numerics import Validated, increasing_root, instance, nonnegative, numbers, require
 from iclab.problem import Regression
 from iclab.theory.dynamics.commuting import commuting_modes
 from iclab.theory.population import Moments, moments
 
-Array = np.ndarray
+__all__ = ["aligned_loss", "aligned_values", "half_drop_shift"]
 
 
 def aligned_values(
-    problem: Regression, initial: Float[Array, "mode"], time: Float[Array, "*time"]
-) -> Float[Array, "*time mode"]:
+    problem: Validated[Regression],
+    initial: Validated[Float[ArrayLike, "mode"]],
+    time: Validated[Float[ArrayLike, "*time"]],
+) -> Float[np.ndarray, "*time mode"]:
     """Values of separate attention whose head d starts as value, key and query `initial[d]` along direction d.
 
     Such heads stay aligned and decouple: dv/dt = g v² − h v⁵, solved in implicit form. Exact for any start > 0;
@@ -29,7 +32,7 @@ def aligned_values(
     Source: zhang2025training, eq. 21; implicit solution derived in docs/derivations/dynamics.
     """
     instance("problem", problem, Regression)
-    g, h = _aligned_rates(problem)
+    g, h = _signal_and_curvature(problem)
     first = numbers("initial", initial)
     require(
         first.shape == g.shape,
@@ -42,8 +45,10 @@ def aligned_values(
 
 
 def aligned_loss(
-    problem: Regression, initial: Float[Array, "mode"], time: Float[Array, "*time"]
-) -> Float[Array, "*time"]:
+    problem: Validated[Regression],
+    initial: Validated[Float[ArrayLike, "mode"]],
+    time: Validated[Float[ArrayLike, "*time"]],
+) -> float | Float[np.ndarray, "*time"]:
     """Loss of separate attention with one aligned head for each mode: an exact staircase.
 
     As aligned_values: null loss − Σ (2 g v³ − h v⁶).
@@ -51,17 +56,17 @@ def aligned_loss(
     Source: zhang2025training, eqs. 19 and 21; derived in docs/derivations/dynamics.
     """
     instance("problem", problem, Regression)
-    g, h = _aligned_rates(problem)
+    g, h = _signal_and_curvature(problem)
     cube = aligned_values(problem, initial, time) ** 3
     return moments(problem).null_loss - np.sum((2 * g - h * cube) * cube, axis=-1)
 
 
-def half_drop_shift(moments: Moments) -> Float[Array, "mode"]:
-    """Time from the blow-up of a head to half of its drop, negative, for each mode, most worth first.
+def half_drop_shift(moments: Validated[Moments]) -> Float[np.ndarray, "mode"]:
+    """Time from the blow-up of a head to half of its drop, negative, for each mode, largest contribution first.
 
-    A small head whose force stays as at its plateau blows up in finite time, see blow_up_times; the drop that
-    becomes of it is half done −1.2534 (h/g)^(1/3)/g before. Limit of small starts. Units: τ; −inf for a mode that is
-    worth nothing.
+    A small head whose signal stays as at its plateau blows up in finite time, see blow_up_times; half of
+    its drop is done 1.2534 (h/g)^(1/3)/g before that. Limit of small starts. Units: τ; −inf for a mode of no
+    contribution.
 
     Raises ValueError for covariances that do not commute.
 
@@ -70,16 +75,16 @@ def half_drop_shift(moments: Moments) -> Float[Array, "mode"]:
     instance("moments", moments, Moments)
     modes = commuting_modes(moments)
     half = np.cbrt(1 - np.sqrt(0.5))  # v/v* where (v/v*)³ = 1 − √½ and half of the loss is gone
-    pace = modes.force * np.cbrt(modes.best)
+    pace = modes.signal * np.cbrt(modes.best)
     return np.divide(_rising_clock(half), pace, out=np.full_like(pace, -np.inf), where=pace > 0)
 
 
-def _aligned_rates(problem: Regression) -> tuple[Array, Array]:
+def _signal_and_curvature(problem: Regression) -> tuple[np.ndarray, np.ndarray]:
     law = moments(problem)
     return np.diag(law.cross), np.diag(law.second) * np.diag(law.input_covariance)
 
 
-def _aligned_value(g: float, h: float, first: float, t: Float[Array, "*time"]) -> Float[Array, "*time"]:
+def _aligned_value(g: float, h: float, first: float, t: Float[np.ndarray, "*time"]) -> Float[np.ndarray, "*time"]:
     """v(t) of dv/dt = g v² − h v⁵: the root of clock(v) = clock(first) + t on its side of the rest point."""
     if h == 0:
         return np.full_like(t, first)
@@ -93,26 +98,26 @@ def _aligned_value(g: float, h: float, first: float, t: Float[Array, "*time"]) -
     start, end = np.full_like(t, x0), np.ones_like(t)
     elapsed = clock(start) + g * rest * t
 
-    def late(x: Array) -> tuple[Array, Array]:
+    def late(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         with np.errstate(divide="ignore"):
             return side * (clock(x) - elapsed), 1 / np.abs(x * (1 - x**3))
 
     return rest * increasing_root(late, np.minimum(start, end), np.maximum(start, end))
 
 
-def _rising_clock(x: Array) -> Array:
+def _rising_clock(x: float | np.ndarray) -> float | np.ndarray:
     """P with dP/dx = 1/(x² (1 − x³)) below x = 1."""
     with np.errstate(divide="ignore"):
-        return -1 / x + (0.5 * np.log1p(x + x * x) - np.log1p(-x) - np.sqrt(3) * _turn(x)) / 3
+        return -1 / x + (0.5 * np.log1p(x + x * x) - np.log1p(-x) - np.sqrt(3) * _angle(x)) / 3
 
 
-def _falling_clock(x: Array) -> Array:
+def _falling_clock(x: float | np.ndarray) -> float | np.ndarray:
     """∫ dx'/(x'² (x'³ − 1)) from x to infinity; the logarithms cancel where its series is short, far above 1."""
     u = 1 / x
     with np.errstate(divide="ignore"):
-        near = -u + (0.5 * np.log1p(u + u * u) - np.log1p(-u) + np.sqrt(3) * _turn(u)) / 3
+        near = -u + (0.5 * np.log1p(u + u * u) - np.log1p(-u) + np.sqrt(3) * _angle(u)) / 3
     return np.where(u < 0.5, u**4 / 4 * hyp2f1(1, 4 / 3, 7 / 3, np.minimum(u, 0.5) ** 3), near)
 
 
-def _turn(x: Array) -> Array:
+def _angle(x: float | np.ndarray) -> float | np.ndarray:
     return np.arctan(np.sqrt(3) * x / (2 + x))  # arctan((2x + 1)/√3) − π/6

@@ -5,21 +5,22 @@ Times are in units of τ, of the flow of −½∇L.
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy.special import exprel, logit
 
 from iclab.attention import MergedAttention, restricted_parts
-from iclab.numerics import instance, nonnegative, numbers, require
+from iclab.numerics import Validated, instance, nonnegative, numbers, require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
 from iclab.theory.dynamics.commuting import commuting_modes
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss, moments
 
-Array = np.ndarray
+__all__ = ["growing_amplitude", "reduced_merged_flow", "white_drop_time", "white_merged_loss"]
 
 
-def growing_amplitude(moments: Moments, start: MergedAttention) -> float:
-    """w₀, the length at a small start of the mode that grows: |value + key_query · B/|B|| / 2.
+def growing_amplitude(moments: Validated[Moments], start: Validated[MergedAttention]) -> float:
+    """Amplitude w₀ of the growing mode at a small start: |value + key_query · B/|B|| / 2.
 
     Only this part of the start survives to the drop; the closed forms of merged attention take it as amplitude.
 
@@ -36,8 +37,8 @@ def growing_amplitude(moments: Moments, start: MergedAttention) -> float:
 
 
 def white_merged_loss(
-    problem: Regression, amplitude: Float[Array, "*n"] | float, time: Float[Array, "*n"]
-) -> Float[Array, "*n"]:
+    problem: Validated[Regression], amplitude: Validated[ArrayLike], time: Validated[Float[ArrayLike, "*n"]]
+) -> float | Float[np.ndarray, "*n"]:
     """Loss of merged attention for white inputs and tasks, from a small start of this amplitude.
 
     Γ = σ(t) I with σ logistic: dσ/dt = 2√D (g − h σ) σ, σ(0) = amplitude²/√D, g = B_dd and h = C_dd λ. Exact from
@@ -59,13 +60,16 @@ def white_merged_loss(
 
 
 def white_drop_time(
-    problem: Regression, amplitude: Float[Array, "*n"] | float, *, fraction: Float[Array, "*n"] | float = 0.5
-) -> Float[Array, "*n"]:
+    problem: Validated[Regression],
+    amplitude: Validated[ArrayLike],
+    *,
+    fraction: Validated[ArrayLike] = 0.5,
+) -> float | Float[np.ndarray, "*n"]:
     """Time at which white merged attention has made this fraction of its loss drop.
 
     As white_merged_loss. `amplitude` and `fraction` broadcast. Units: τ.
 
-    Raises ValueError also for a fraction outside (0, 1), and for a start that has it behind it already.
+    Raises ValueError also for a fraction outside (0, 1), and for a start beyond that fraction.
 
     Source: zhang2025training, eq. 10; derived in docs/derivations/dynamics.
     """
@@ -78,13 +82,15 @@ def white_drop_time(
     first = _amplitude(amplitude) ** 2 / np.sqrt(D) * h / g
     require(
         bool(np.all(first < reached)),
-        f"amplitude must be small enough for the drop to lie ahead; got {amplitude!r}, which has done the fraction "
+        f"amplitude must be small enough for the drop to lie ahead; got {amplitude!r}, which is past the fraction "
         f"{fraction!r} of it. Take a smaller start or a larger fraction.",
     )
     return (logit(reached) - logit(first)) / (2 * np.sqrt(D) * g)
 
 
-def reduced_merged_flow(moments: Moments, amplitude: float, time: Float[Array, "time"]) -> Trajectory:
+def reduced_merged_flow(
+    moments: Validated[Moments], amplitude: Validated[float], time: Validated[Float[ArrayLike, "time"]]
+) -> Trajectory:
     """Merged attention from a small start of this amplitude, as D + 1 scalars.
 
     All heads of a small start align, and act as one whose value r and diagonal key-query b obey dr = Σ b f,
@@ -98,20 +104,20 @@ def reduced_merged_flow(moments: Moments, amplitude: float, time: Float[Array, "
     """
     instance("moments", moments, Moments)
     modes = commuting_modes(moments)
-    g, h, first = modes.force, modes.drag, _amplitude(amplitude)
+    g, h, first = modes.signal, modes.curvature, _amplitude(amplitude)
     require(first.ndim == 0, f"amplitude must be one number; got shape {first.shape}. Flow one at a time.")
     require(bool(np.any(g)), "moments must hold a signal; got B = 0, where no mode grows.")
 
-    def slope(state: Array) -> Array:
+    def velocity(state: np.ndarray) -> np.ndarray:
         r, b = state[0], state[1:]
         f = g - h * r * b
         return np.concatenate([[b @ f], r * f])
 
     start = first * np.concatenate([[1.0], g / np.linalg.norm(g)])
-    states = integrate(slope, start, time, floor=float(first))
+    states = integrate(velocity, start, time, floor=float(first))
     maps = (modes.directions * states[:, None, 1:]) @ modes.directions.T
     weights = MergedAttention(states[:, :1], maps[:, None])
-    return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
+    return Trajectory(np.asarray(time, dtype=float), np.asarray(loss(moments, weights.gamma())), weights)
 
 
 def _white(problem: Regression) -> tuple[Moments, float, float]:
@@ -124,7 +130,7 @@ def _white(problem: Regression) -> tuple[Moments, float, float]:
     return law, float(law.cross[0, 0]), float(law.second[0, 0] * law.input_covariance[0, 0])
 
 
-def _amplitude(amplitude: Float[Array, "*n"] | float) -> Float[Array, "*n"]:
+def _amplitude(amplitude: Validated[ArrayLike]) -> Float[np.ndarray, "*n"]:
     checked = numbers("amplitude", amplitude)
     require(
         bool(np.all(checked >= 1e-150)),  # its square must be a number

@@ -1,35 +1,35 @@
-"""Modes of laws whose covariances commute: one orthogonal direction each, one force, one drag."""
+"""Modes of laws whose covariances commute: orthogonal directions, with a signal and a curvature each."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import instance, require
+from iclab.numerics import Validated, instance, require
 from iclab.theory.population import Moments
 
-Array = np.ndarray
+__all__ = ["CommutingModes", "commuting_modes"]
 
 
 @dataclass(frozen=True)
 class CommutingModes:
-    """Directions in which B, C and Λ are diagonal at once, most worth first.
+    """Directions in which B, C and Λ are diagonal at once, largest contribution first.
 
-    Along direction d the loss of Γ = Σ A_d e_d e_dᵀ is −2 g A_d + h A_d²: `force` g = B_dd pulls a mode away from
-    zero, `drag` h = C_dd λ_d stops it at g/h, where it has removed the loss g²/h.
+    Along direction d the loss of Γ = Σ A_d e_d e_dᵀ is −2 g A_d + h A_d²: the signal g = B_dd makes a mode
+    grow, the curvature h = C_dd λ_d stops it at g/h, where it has contributed g²/h to the fall of the loss.
     """
 
-    directions: Float[Array, "D mode"]
-    force: Float[Array, "mode"]
-    drag: Float[Array, "mode"]
+    directions: Float[np.ndarray, "D mode"]
+    signal: Float[np.ndarray, "mode"]
+    curvature: Float[np.ndarray, "mode"]
 
     @property
-    def best(self) -> Float[Array, "mode"]:
+    def best(self) -> Float[np.ndarray, "mode"]:
         """g/h, the strength of a learned mode; 0 in directions without inputs."""
-        return np.divide(self.force, self.drag, out=np.zeros_like(self.force), where=self.drag > 0)
+        return np.divide(self.signal, self.curvature, out=np.zeros_like(self.signal), where=self.curvature > 0)
 
 
-def commuting_modes(moments: Moments) -> CommutingModes:
+def commuting_modes(moments: Validated[Moments]) -> CommutingModes:
     """Common directions of the moments.
 
     Raises ValueError where input and task covariance do not commute, so that there are none.
@@ -44,20 +44,19 @@ def commuting_modes(moments: Moments) -> CommutingModes:
         for part, matrix in zip((1.0, 0.618, 0.237), matrices, strict=True)
     )
     directions = np.linalg.eigh(mixture)[1]
-    turned = [directions.T @ matrix @ directions for matrix in matrices]
+    rotated = [directions.T @ matrix @ directions for matrix in matrices]
     stray = max(
         float(np.max(np.abs(matrix - np.diag(np.diag(matrix))))) / (np.max(np.abs(matrix)) or 1.0)
-        for matrix in turned
+        for matrix in rotated
     )
     require(
         stray <= 1e-9,  # rounding of rotated covariances, far below any intended misalignment
         "input and task covariance must commute for this prediction; theirs share no directions. "
         "Integrate merged_flow or separate_flow instead.",
     )
-    inputs, second, cross = (np.diag(matrix) for matrix in turned)
-    drag = second * inputs
-    seen = inputs > len(inputs) * np.finfo(float).eps * np.max(inputs)
-    force, drag = np.where(seen, cross, 0.0), np.where(seen, drag, 0.0)
-    worth = np.divide(force**2, drag, out=np.zeros_like(force), where=drag > 0)
-    order = np.argsort(-worth, kind="stable")
-    return CommutingModes(directions[:, order], force[order], drag[order])
+    inputs, second, cross = (np.diag(matrix) for matrix in rotated)
+    present = inputs > len(inputs) * np.finfo(float).eps * np.max(inputs)
+    signal, curvature = np.where(present, cross, 0.0), np.where(present, second * inputs, 0.0)
+    contribution = np.divide(signal**2, curvature, out=np.zeros_like(signal), where=curvature > 0)
+    order = np.argsort(-contribution, kind="stable")
+    return CommutingModes(directions[:, order], signal[order], curvature[order])

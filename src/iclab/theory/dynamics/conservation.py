@@ -1,23 +1,23 @@
-"""What training leaves unchanged: the balance between the factors of attention."""
+"""Conserved quantities of training: the balance between the factors of attention."""
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention
-from iclab.numerics import instance, numbers
+from iclab.numerics import Validated, instance, numbers
 
-Array = np.ndarray
+__all__ = ["conserved"]
 
 
-def conserved(weights: Layer) -> Float[Array, "*batch quantity"]:
+def conserved(weights: Validated[Layer]) -> Float[np.ndarray, "*batch quantity"]:
     """Functions of the weights that gradient flow keeps, on the population and on any sample.
 
     Merged: value_i · value_j − ⟨U_i, U_j⟩ for all pairs of heads i <= j. Separate, head by head: |value|² − |K|²,
     then K Kᵀ − Q Qᵀ for all pairs of its key-query pairs r <= s. Restricted and unrestricted layers alike; leading
-    axes (time, seed) stay. Gradient descent lets them drift at first order in its rate, one step at second; weight
-    decay γ lets them fall as exp(−2γt). Units: those of the weights, squared.
+    axes (time, seed) stay. Gradient descent lets them drift at first order in its learning rate, one step at
+    second; weight decay γ lets them fall as exp(−2γt). Units: those of the weights, squared.
 
-    Raises ValueError for what is no layer.
+    Raises ValueError for anything but a layer.
 
     Source: zhang2025training, section 4.2; merged and rank R derived in docs/derivations/dynamics.
     """
@@ -32,14 +32,14 @@ def conserved(weights: Layer) -> Float[Array, "*batch quantity"]:
     return np.concatenate([size[..., None], balance], axis=-1).reshape(*size.shape[:-1], -1)
 
 
-def _flat(factor: Float[Array, "*batch row column"]) -> Float[Array, "*batch entry"]:
+def _flat(factor: Float[np.ndarray, "*batch row column"]) -> Float[np.ndarray, "*batch entry"]:
     array = np.asarray(factor, dtype=float)
     return array.reshape(*array.shape[:-2], -1)
 
 
-def _gram(rows: Float[Array, "*batch row entry"]) -> Float[Array, "*batch row row"]:
+def _gram(rows: Float[np.ndarray, "*batch row entry"]) -> Float[np.ndarray, "*batch row row"]:
     return rows @ np.swapaxes(rows, -1, -2)
 
 
-def _pairs(matrix: Float[Array, "*batch n n"]) -> Float[Array, "*batch pair"]:
+def _pairs(matrix: Float[np.ndarray, "*batch n n"]) -> Float[np.ndarray, "*batch pair"]:
     return matrix[(..., *np.triu_indices(matrix.shape[-1]))]

@@ -1,36 +1,38 @@
-"""Fixed points of the training dynamics: where gradient flow stalls, and what has been learned there."""
+"""Fixed points of the training dynamics, where gradient flow stalls, and the modes that they hold."""
 
 import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, require, whole_number
+from iclab.numerics import Validated, instance, numbers, require, whole_number
 from iclab.theory.population import Moments, modes
 
-Array = np.ndarray
+__all__ = ["checked_modes", "fixed_point", "plateau_prediction", "plateaus", "reachable"]
 
 
-def plateaus(moments: Moments) -> Float[Array, "plateau"]:
-    """Losses of the fixed points that hold the most worthy modes, from none to all.
+def plateaus(moments: Validated[Moments]) -> Float[np.ndarray, "plateau"]:
+    """Losses of the fixed points that hold the modes of largest contribution, from none to all.
 
-    Each mode is worth the squared singular value of C^-1/2 B Λ^-1/2. Where growth and worth order the modes alike
-    these are the plateaus of gradient flow from a small start. The entry m is also the least loss at rank m.
-    Units: squared label.
+    A mode's contribution is the squared singular value of C^-1/2 B Λ^-1/2. Where signal and contribution order the
+    modes alike these are the plateaus of gradient flow from a small start. The entry m is also the least loss at rank
+    m. Units: squared label.
 
     Source: zhang2025training, eq. 19; general covariances derived in docs/derivations/dynamics.
     """
     instance("moments", moments, Moments)
-    return moments.null_loss - np.concatenate([[0.0], np.cumsum(modes(moments).worth)])
+    return moments.null_loss - np.concatenate([[0.0], np.cumsum(modes(moments).contribution)])
 
 
-def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]:
-    """Γ of the fixed point that holds the modes `learned`, each at its best.
+def fixed_point(moments: Validated[Moments], learned: Validated[Sequence[int]]) -> Float[np.ndarray, "D D"]:
+    """Γ of the fixed point that holds the modes `learned`, each at its best strength.
 
-    Separate attention rests at every set of modes, merged attention at none and at all. Modes count from 0, most
-    worth first; for identity task covariance that is the largest eigenvalue first. Modes of equal worth and growth
-    may be mixed by any rotation, so for white problems the fixed points form a continuum; this is one of them.
+    Separate attention rests at every set of modes, merged attention at none and at all. Modes count from 0, largest
+    contribution first; for identity task covariance that is the largest eigenvalue first. Modes of equal contribution
+    and signal may be mixed by any rotation, so for white problems the fixed points form a continuum; this is one of
+    them.
 
     Raises ValueError for modes that are no whole numbers in 0..D-1 or come twice.
 
@@ -40,10 +42,12 @@ def fixed_point(moments: Moments, learned: Sequence[int]) -> Float[Array, "D D"]
     return modes(moments).gamma(checked_modes(moments, learned))
 
 
-def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[int, ...]]:
-    """The sets of modes that separate attention can hold, smallest first: at most heads × rank modes.
+def reachable(
+    moments: Validated[Moments], heads: Validated[int], *, rank: Validated[int] = 1
+) -> Iterator[tuple[int, ...]]:
+    """Sets of modes that separate attention can hold, smallest first: at most heads × rank modes.
 
-    Modes that are worth nothing are left out. With heads × rank >= D all 2^D sets come; with fewer the flow of a
+    Modes of no contribution are left out. With heads × rank >= D all 2^D sets come; with fewer the flow of a
     small start ends at the heads × rank modes it learned first, and the others stay unlearned.
 
     Raises ValueError for heads or a rank below 1.
@@ -52,23 +56,24 @@ def reachable(moments: Moments, heads: int, *, rank: int = 1) -> Iterator[tuple[
     """
     instance("moments", moments, Moments)
     capacity = whole_number("heads", heads) * whole_number("rank", rank)
-    valuable = np.flatnonzero(modes(moments).worth).tolist()
-    sizes = range(min(len(valuable), capacity) + 1)
-    return itertools.chain.from_iterable(itertools.combinations(valuable, size) for size in sizes)
+    learnable = np.flatnonzero(modes(moments).contribution).tolist()
+    sizes = range(min(len(learnable), capacity) + 1)
+    return itertools.chain.from_iterable(itertools.combinations(learnable, size) for size in sizes)
 
 
 def plateau_prediction(
-    moments: Moments,
-    learned: Sequence[int],
-    inputs: Float[Array, "*batch N D"],
-    labels: Float[Array, "*batch N"],
-    query: Float[Array, "*batch D"],
-) -> Float[Array, "*batch"]:
-    """What attention that holds the modes `learned` answers to the query of a given context.
+    moments: Validated[Moments],
+    learned: Validated[Sequence[int]],
+    inputs: Validated[Float[ArrayLike, "*batch N D"]],
+    labels: Validated[Float[ArrayLike, "*batch N"]],
+    query: Validated[Float[ArrayLike, "*batch D"]],
+) -> float | Float[np.ndarray, "*batch"]:
+    """Prediction of attention that holds the modes `learned`, for the query of a given context.
 
     hᵀ Γ x_q with h = (1/N) Σ y x: principal component regression in context on the population's eigenvectors, its
-    slopes on component d divided by the population variance λ_d and shrunk by 1 + (1 + (tr ΩΛ + noise)/(λω)_d)/N;
-    for N → ∞ without shrinkage. Moments normalised by "length" are meant. Units: those of the labels.
+    coefficient on component d divided by the population variance λ_d and shrunk by 1 + (1 + (tr ΩΛ +
+    noise)/(λω)_d)/N; for N → ∞ without shrinkage. The moments must be normalized by "length". Units: those of the
+    labels.
 
     Raises ValueError for shapes that do not fit each other, and for modes that do not exist.
 
@@ -95,7 +100,7 @@ def plateau_prediction(
     return np.einsum("...i,ij,...j->...", summary, fixed_point(moments, learned), query)
 
 
-def checked_modes(moments: Moments, learned: Sequence[int]) -> tuple[int, ...]:
+def checked_modes(moments: Validated[Moments], learned: Validated[Sequence[int]]) -> tuple[int, ...]:
     """The modes as integers. Raises ValueError for a mode outside 0..D-1, for a fraction and for a repeat.
 
     Source: numbering of docs/derivations/dynamics.
@@ -105,7 +110,8 @@ def checked_modes(moments: Moments, learned: Sequence[int]) -> tuple[int, ...]:
     chosen = tuple(whole_number("learned", mode, least=0) for mode in learned)
     require(
         all(mode < moments.dimension for mode in chosen),
-        f"learned must hold modes 0..{moments.dimension - 1}, counted from 0, most worth first; got {learned!r}.",
+        f"learned must hold modes 0..{moments.dimension - 1}, counted from 0, largest contribution first; "
+        f"got {learned!r}.",
     )
     require(len(set(chosen)) == len(chosen), f"learned must name each mode once; got {learned!r}.")
     return chosen

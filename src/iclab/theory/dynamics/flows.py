@@ -1,7 +1,7 @@
 """Population gradient flow of linear attention, with merged and with separate key and query.
 
 Both follow τ dW/dt = −½ ∂L/∂W from a restricted start; on the population loss such a layer stays restricted.
-Times are in units of τ. With the force F = B − C Γ Λ on Γ, a merged head moves by dv = ⟨U, F⟩, dU = v F and a
+Times are in units of τ. With the residual F = B − C Γ Λ on Γ, a merged head moves by dv = ⟨U, F⟩, dU = v F and a
 separate head by dv = Σ kᵀ F q, dk = v F q, dq = v Fᵀ k.
 """
 
@@ -10,24 +10,25 @@ from dataclasses import fields
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from iclab.attention import Layer, MergedAttention, SeparateAttention, restricted_parts
-from iclab.numerics import checked_number, instance, numbers, require
+from iclab.numerics import Validated, checked_number, instance, numbers, require
 from iclab.outcomes import Trajectory
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss
 
-Array = np.ndarray
+__all__ = ["merged_flow", "separate_flow"]
 
 
 def merged_flow(
-    moments: Moments,
-    start: MergedAttention,
-    time: Float[Array, "time"],
+    moments: Validated[Moments],
+    start: Validated[MergedAttention],
+    time: Validated[Float[ArrayLike, "time"]],
     *,
-    decay: float = 0.0,
-    time_constants: Sequence[float] = (1.0, 1.0),
-    tolerance: float = 1e-9,
+    decay: Validated[float] = 0.0,
+    time_constants: Validated[Sequence[float]] = (1.0, 1.0),
+    tolerance: Validated[float] = 1e-9,
 ) -> Trajectory:
     """Gradient flow of a restricted merged layer from `start` at time 0.
 
@@ -44,25 +45,25 @@ def merged_flow(
     value, key_query = restricted_parts(start, MergedAttention, moments.dimension)
     heads, size = len(value), moments.dimension
 
-    def slope(state: Array) -> Array:
+    def velocity(state: np.ndarray) -> np.ndarray:
         value, maps = state[:heads], state[heads:].reshape(heads, -1)
-        force = _force(moments, (value @ maps).reshape(size, size)).ravel()
+        residual = _residual(moments, (value @ maps).reshape(size, size)).ravel()
         out = np.empty_like(state)
-        np.matmul(maps, force, out=out[:heads])
-        np.multiply(value[:, None], force, out=out[heads:].reshape(heads, -1))
+        np.matmul(maps, residual, out=out[:heads])
+        np.multiply(value[:, None], residual, out=out[heads:].reshape(heads, -1))
         return out
 
-    return _flow(moments, slope, MergedAttention, (value, key_query), time, decay, time_constants, tolerance)
+    return _flow(moments, velocity, MergedAttention, (value, key_query), time, decay, time_constants, tolerance)
 
 
 def separate_flow(
-    moments: Moments,
-    start: SeparateAttention,
-    time: Float[Array, "time"],
+    moments: Validated[Moments],
+    start: Validated[SeparateAttention],
+    time: Validated[Float[ArrayLike, "time"]],
     *,
-    decay: float = 0.0,
-    time_constants: Sequence[float] = (1.0, 1.0, 1.0),
-    tolerance: float = 1e-9,
+    decay: Validated[float] = 0.0,
+    time_constants: Validated[Sequence[float]] = (1.0, 1.0, 1.0),
+    tolerance: Validated[float] = 1e-9,
 ) -> Trajectory:
     """Gradient flow of a restricted separate layer from `start` at time 0.
 
@@ -77,47 +78,47 @@ def separate_flow(
     value, key, query = restricted_parts(start, SeparateAttention, moments.dimension)
     heads, rank, size = query.shape
 
-    def slope(state: Array) -> Array:
+    def velocity(state: np.ndarray) -> np.ndarray:
         key, query = state[heads:].reshape(2, heads * rank, size)
         strength = np.repeat(state[:heads], rank)[:, None]
-        force = _force(moments, (strength * key).T @ query)
-        pull = key @ force
+        residual = _residual(moments, (strength * key).T @ query)
+        along_key = key @ residual
         out = np.empty_like(state)
-        np.sum((pull * query).reshape(heads, -1), axis=1, out=out[:heads])
-        turn = out[heads:].reshape(2, heads * rank, size)
-        np.multiply(strength, query @ force.T, out=turn[0])
-        np.multiply(strength, pull, out=turn[1])
+        np.sum((along_key * query).reshape(heads, -1), axis=1, out=out[:heads])
+        change = out[heads:].reshape(2, heads * rank, size)
+        np.multiply(strength, query @ residual.T, out=change[0])
+        np.multiply(strength, along_key, out=change[1])
         return out
 
-    return _flow(moments, slope, SeparateAttention, (value, key, query), time, decay, time_constants, tolerance)
+    return _flow(moments, velocity, SeparateAttention, (value, key, query), time, decay, time_constants, tolerance)
 
 
-def _force(moments: Moments, gamma: Float[Array, "D D"]) -> Float[Array, "D D"]:
+def _residual(moments: Moments, gamma: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
     return moments.cross - moments.second @ gamma @ moments.input_covariance
 
 
 def _flow(
     moments: Moments,
-    slope: Callable[[Array], Array],
+    velocity: Callable[[np.ndarray], np.ndarray],
     kind: type[Layer],
-    parts: tuple[Array, ...],
-    time: Float[Array, "time"],
-    decay: float,
-    time_constants: Sequence[float],
-    tolerance: float,
+    parts: tuple[np.ndarray, ...],
+    time: Validated[Float[ArrayLike, "time"]],
+    decay: Validated[float],
+    time_constants: Validated[Sequence[float]],
+    tolerance: Validated[float],
 ) -> Trajectory:
-    pace = np.repeat(_paces(kind, time_constants), [part.size for part in parts])
+    speed = np.repeat(_speeds(kind, time_constants), [part.size for part in parts])
     checked_number("decay", decay, at_least=0.0)
     state = np.concatenate([part.ravel() for part in parts])
     with np.errstate(over="ignore", invalid="ignore"):
-        moves = bool(np.any(slope(state)))
+        moves = bool(np.any(velocity(state)))
     require(
         moves,
-        "start must move; got weights whose slopes all vanish, as at zero, and the flow never leaves them. "
+        "start must move; got weights whose gradients all vanish, as at zero, and the flow never leaves them. "
         "Draw small random weights.",
     )
     states = integrate(
-        lambda state: pace * (slope(state) - decay * state),
+        lambda state: speed * (velocity(state) - decay * state),
         state,
         time,
         tolerance=tolerance,
@@ -126,10 +127,10 @@ def _flow(
     ends = np.cumsum([part.size for part in parts])[:-1]
     pieces = np.split(states, ends, axis=1)
     weights = kind(*(piece.reshape(-1, *part.shape) for piece, part in zip(pieces, parts, strict=True)))
-    return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
+    return Trajectory(np.asarray(time, dtype=float), np.asarray(loss(moments, weights.gamma())), weights)
 
 
-def _paces(kind: type[Layer], time_constants: Sequence[float]) -> Float[Array, "part"]:
+def _speeds(kind: type[Layer], time_constants: Validated[Sequence[float]]) -> Float[np.ndarray, "part"]:
     names = [entry.name for entry in fields(kind)]
     constants = numbers("time_constants", time_constants)
     require(
@@ -139,6 +140,6 @@ def _paces(kind: type[Layer], time_constants: Sequence[float]) -> Float[Array, "
     return 1 / constants
 
 
-def _head_sizes(parts: tuple[Array, ...]) -> Float[Array, "head"]:
-    """The largest weight of each head: heads meet only through the force, so each keeps its own scale."""
+def _head_sizes(parts: tuple[np.ndarray, ...]) -> Float[np.ndarray, "head"]:
+    """Largest weight of each head: heads meet only through the residual B − C Γ Λ, so each keeps its own scale."""
     return np.max([np.abs(part).reshape(len(part), -1).max(axis=1) for part in parts], axis=0)

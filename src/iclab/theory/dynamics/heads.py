@@ -1,23 +1,26 @@
-"""Heads that hold several modes: balanced weights at rest, and the reduced flow of a single head."""
+"""Heads that hold several modes: balanced weights at fixed points, and the reduced flow of a single head."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from iclab.attention import SeparateAttention
-from iclab.numerics import checked_number, instance, numbers, require, whole_number
+from iclab.numerics import Validated, checked_number, instance, numbers, require, whole_number
 from iclab.outcomes import Trajectory
 from iclab.theory.dynamics.commuting import commuting_modes
 from iclab.theory.dynamics.fixed_points import checked_modes, fixed_point
 from iclab.theory.integration import integrate
 from iclab.theory.population import Moments, loss
 
-Array = np.ndarray
+__all__ = ["balanced_weights", "head_flow"]
 
 
-def balanced_weights(moments: Moments, learned: Sequence[int], *, heads: int, rank: int = 1) -> SeparateAttention:
-    """Weights of separate attention that rests where it holds the modes `learned`, as a small start ends there.
+def balanced_weights(
+    moments: Validated[Moments], learned: Validated[Sequence[int]], *, heads: Validated[int], rank: Validated[int] = 1
+) -> SeparateAttention:
+    """Weights of separate attention at the fixed point that holds the modes `learned`, as a small start ends there.
 
     The modes are dealt to the heads in the order given, `rank` to each; heads left over are zero. Balanced:
     K Kᵀ = Q Qᵀ and value² = |K|² = |Q|² in each head, so value³ is the sum of the singular values s_r of the head's
@@ -47,14 +50,17 @@ def balanced_weights(moments: Moments, learned: Sequence[int], *, heads: int, ra
 
 
 def head_flow(
-    moments: Moments, value: float, strengths: Float[Array, "mode"], time: Float[Array, "time"]
+    moments: Validated[Moments],
+    value: Validated[float],
+    strengths: Validated[Float[ArrayLike, "mode"]],
+    time: Validated[Float[ArrayLike, "time"]],
 ) -> Trajectory:
     """Gradient flow of a single head whose key-query pair r lies along mode r with key and query of one length.
 
-    D + 1 scalars: dv = Σ c² (g − h v c²), dc = v c (g − h v c²), c of length `strengths`, most worth first; a mode
-    with strength 0 is not held and stays so. Exact on this manifold, which small starts approach. From v small the
-    first pair escapes algebraically and the others then grow like exp(v g t), so that plateaus of rank R are
-    conspicuous at multiples of R modes. The weights returned are one head of rank D, pair r along mode r.
+    D + 1 scalars: dv = Σ c² (g − h v c²), dc = v c (g − h v c²), c of length `strengths`, largest contribution first;
+    a mode with strength 0 is not held and stays so. Exact on this manifold, which small starts approach. From v small
+    the first pair escapes algebraically and the others then grow like exp(v g t), so that plateaus of rank R are
+    visible at multiples of R modes. The weights returned are one head of rank D, pair r along mode r.
 
     Raises ValueError for covariances that do not commute, for a start that never moves, and for a grid that does
     not increase.
@@ -63,7 +69,7 @@ def head_flow(
     """
     instance("moments", moments, Moments)
     modes = commuting_modes(moments)
-    g, h = modes.force, modes.drag
+    g, h = modes.signal, modes.curvature
     start = np.concatenate([[checked_number("value", value)], numbers("strengths", strengths)])
     require(
         start.shape == (moments.dimension + 1,),
@@ -73,13 +79,13 @@ def head_flow(
         bool(np.any(start[1:])), "strengths must not all be 0; the flow never leaves such a start. Give one mode."
     )
 
-    def slope(state: Array) -> Array:
+    def velocity(state: np.ndarray) -> np.ndarray:
         v, c = state[0], state[1:]
-        pull = c * (g - h * v * c**2)
-        return np.concatenate([[c @ pull], v * pull])
+        residual = c * (g - h * v * c**2)
+        return np.concatenate([[c @ residual], v * residual])
 
     largest = np.max(np.abs(start), keepdims=True)  # v may pass zero, a strength never does
-    states = integrate(slope, start, time, floor=np.concatenate([largest, np.abs(start[1:])]))
+    states = integrate(velocity, start, time, floor=np.concatenate([largest, np.abs(start[1:])]))
     pairs = states[:, None, 1:, None] * modes.directions.T
     weights = SeparateAttention(states[:, :1], pairs, pairs)
-    return Trajectory(np.asarray(time, dtype=float), loss(moments, weights.gamma()), weights)
+    return Trajectory(np.asarray(time, dtype=float), np.asarray(loss(moments, weights.gamma())), weights)

@@ -2,15 +2,18 @@
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, require
+from iclab.numerics import Validated, instance, numbers, require
 from iclab.theory.population import Moments
 
-Array = np.ndarray
+__all__ = ["multi_output_loss"]
 
 
 def multi_output_loss(
-    moments: Moments, value: Float[Array, "head O O"], key_query: Float[Array, "head D D"]
+    moments: Validated[Moments],
+    value: Validated[Float[ArrayLike, "head O O"]],
+    key_query: Validated[Float[ArrayLike, "head D D"]],
 ) -> float:
     """Squared error, summed over O labels, of merged attention with value matrices: ŷ = Σ V (1/N) Σ y xᵀ U x_q.
 

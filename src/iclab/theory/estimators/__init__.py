@@ -1,4 +1,4 @@
-"""Estimators to compare attention with: ridge regression, the mean over a pool, gradient descent in context."""
+"""Reference estimators for attention: ridge regression, posterior mean over a pool, gradient descent in context."""
 
 from iclab.theory.estimators import one_context
 from iclab.theory.estimators.bayes import (

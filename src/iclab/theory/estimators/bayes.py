@@ -1,17 +1,20 @@
-"""Bayes estimators to compare linear attention with: ridge regression, and the mean over a finite pool.
+"""Bayes estimators, references for linear attention: ridge regression, and the posterior mean over a finite pool.
 
 Ridge regression is the Bayes estimator for tasks w ~ N(0, I). The discrete minimum mean squared error (dMMSE)
-estimator knows the pool and weighs its tasks by exp(−|y − Xw|²/2ρ). With exp(sD) tasks there is a threshold in s:
+estimator knows the pool and weights its tasks by exp(−|y − Xw|²/2ρ). With exp(sD) tasks there is a threshold in s:
 below it a context singles out one task of the pool, above it the pool is as good as all tasks. Linear attention
 needs about D tasks to learn in context, this estimator exponentially many.
 """
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from iclab.numerics import (
+    FIXED_STREAM,
     LEAST,
     MOST,
+    Validated,
     Values,
     checked,
     checked_number,
@@ -23,15 +26,18 @@ from iclab.numerics import (
 )
 from iclab.outcomes import EstimatorErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, Tasks, require_tasks
-from iclab.theory.pretraining.resolvent import LONG, MANY, WishartMoments, bounded, moments
+from iclab.theory.pretraining.resolvent import LONG, MANY, WishartMoments, bounded, wishart_moments_at
 
-Array = np.ndarray
-_STREAM = 20240518  # the nodes of the quadrature: as fixed as those of any other rule
-_SILENT = 1e-120  # noise that stands for none
-_RANGE = 1e-20, 1e20  # sizes at which the divergence of two posteriors is more than rounding
+__all__ = [
+    "discrete_weights", "dmmse_errors", "effective_log_tasks", "nearest_task_errors", "pool_dmmse_errors",
+    "ridge_error", "task_threshold",
+]  # fmt: skip
+
+_SILENT = 1e-120  # replaces noise 0
+_RANGE = 1e-20, 1e20  # sizes at which the divergence of two posteriors exceeds rounding
 
 
-def ridge_error(alpha: Values, noise: Values) -> Values:
+def ridge_error(alpha: Validated[ArrayLike], noise: Validated[ArrayLike]) -> Values:
     """Error of ridge regression at ridge ρ, the Bayes estimator for w ~ N(0, I), target noise included.
 
     ρ + E ρ/(ρ + λ) over the eigenvalues λ of XᵀX, D → ∞. Without noise: 1 − α below α = 1, 0 from there on.
@@ -45,8 +51,8 @@ def ridge_error(alpha: Values, noise: Values) -> Values:
     return np.where(rho > 0, rho + _spectrum(alpha, rho).lost, silent)[()]
 
 
-def task_threshold(alpha: Values, noise: Values) -> Values:
-    """s_c, nats for each dimension that a context tells of its task: I(w; y | X)/D.
+def task_threshold(alpha: Validated[ArrayLike], noise: Validated[ArrayLike]) -> Values:
+    """s_c, the information of a context about its task in nats for each dimension: I(w; y | X)/D.
 
     With more than exp(s_c D) tasks the pool is as good as all tasks. Infinite without noise and at α = ∞.
 
@@ -55,15 +61,17 @@ def task_threshold(alpha: Values, noise: Values) -> Values:
     Source: derived in docs/derivations/estimators.
     """
     alpha, rho = _checked(alpha, noise)
-    endless = (rho == 0) | np.isinf(alpha)
-    return np.where(endless, np.inf, _information(alpha, rho))[()]
+    infinite = (rho == 0) | np.isinf(alpha)
+    return np.where(infinite, np.inf, _information(alpha, rho))[()]
 
 
-def dmmse_errors(alpha: Values, noise: Values, log_tasks_per_dimension: Values) -> EstimatorErrors:
+def dmmse_errors(
+    alpha: Validated[ArrayLike], noise: Validated[ArrayLike], log_tasks_per_dimension: Validated[ArrayLike]
+) -> EstimatorErrors:
     """Errors of the dMMSE estimator with exp(sD) tasks w ~ N(0, I), D → ∞: a random-energy model.
 
     From the threshold s_c on both are the ridge error. Below it a pool task is singled out, so IDG is ρ; on a new
-    task the weight stays on a few tasks of the pool, those that fit best, and ICL falls from ρ + 2 at s = 0 to
+    task the weight stays on a few tasks of the pool, those of best fit, and ICL falls from ρ + 2 at s = 0 to
     the ridge error at s_c. Holds at noise 0 too, where the threshold is infinite. At finite D use
     effective_log_tasks for s; below D = 30 the transition is rounded.
 
@@ -75,18 +83,20 @@ def dmmse_errors(alpha: Values, noise: Values, log_tasks_per_dimension: Values) 
     alpha, rho, s = *_checked(alpha, noise, _RANGE), _checked_log_tasks(log_tasks_per_dimension)
     r = _edge(alpha, rho, s)
     fit, many = _spectrum(alpha, r), s >= task_threshold(alpha, rho)
-    alone = 1 - rho / r  # Σ p², the weight that does not spread over several tasks
-    few = rho + fit.lost_square + rho / r * fit.mixed + alone * fit.lost
+    condensed = 1 - rho / r  # Σ p², the weight that does not spread over several tasks
+    few = rho + fit.lost_square + rho / r * fit.mixed + condensed * fit.lost
     ridge = ridge_error(alpha, rho)
     icl = np.where(many, ridge, np.where(s > 0, few, rho + 2))
     return EstimatorErrors(icl[()], np.where(many, ridge, rho)[()])
 
 
-def nearest_task_errors(alpha: Values, noise: Values, log_tasks_per_dimension: Values) -> EstimatorErrors:
-    """Errors of picking the one task of the pool that fits the context best, with exp(sD) tasks w ~ N(0, I).
+def nearest_task_errors(
+    alpha: Validated[ArrayLike], noise: Validated[ArrayLike], log_tasks_per_dimension: Validated[ArrayLike]
+) -> EstimatorErrors:
+    """Errors of the one pool task of best fit to the context, with exp(sD) tasks w ~ N(0, I).
 
     The same random-energy model: the posterior at its edge, of which one task is taken. Beyond the threshold
-    another task fits better than the true one, and pool tasks are no easier than new ones.
+    another task fits better than the true one, and the error on pool tasks is that on new ones.
 
     Raises ValueError as dmmse_errors does.
 
@@ -99,12 +109,10 @@ def nearest_task_errors(alpha: Values, noise: Values, log_tasks_per_dimension: V
     return EstimatorErrors(icl[()], np.where(s >= task_threshold(alpha, rho), icl, rho)[()])
 
 
-def effective_log_tasks(tasks: Values, dimension: Values) -> Values:
-    """s at which the limit D → ∞ describes K tasks in D dimensions: (ln K − ½ ln(4π ln K))/D, at least 0.
+def effective_log_tasks(tasks: Validated[ArrayLike], dimension: Validated[ArrayLike]) -> Values:
+    """s of the limit D → ∞ that describes K tasks in D dimensions: (ln K − ½ ln(4π ln K))/D, at least 0.
 
-    The second term is that of the largest of K normal energies.
-
-    Infinite for a pool without end.
+    The second term is that of the largest of K normal energies. Infinite for an infinite pool.
 
     Raises ValueError for fewer than one task and for a dimension that is not positive and finite.
 
@@ -117,27 +125,32 @@ def effective_log_tasks(tasks: Values, dimension: Values) -> Values:
 
 
 def discrete_weights(
-    inputs: Float[Array, "*batch N D"], labels: Float[Array, "*batch N"], tasks: Float[Array, "K D"], noise: float
-) -> Float[Array, "*batch K"]:
-    """Posterior probability of each task of a pool after a context. Without noise: the tasks that fit best.
+    inputs: Float[np.ndarray, "*batch N D"],
+    labels: Float[np.ndarray, "*batch N"],
+    tasks: Float[np.ndarray, "K D"],
+    noise: Validated[float],
+) -> Float[np.ndarray, "*batch K"]:
+    """Posterior probability of each task of a pool given a context. Without noise: the tasks of best fit.
 
     Raises ValueError for negative noise.
 
     Source: lu2025asymptotic, theory code (dMMSE).
     """
     rho = checked_number("noise", noise, at_least=0.0)
-    misfit = np.sum((labels[..., None] - inputs @ np.asarray(tasks).T) ** 2, axis=-2)
-    excess = misfit - np.min(misfit, axis=-1, keepdims=True)  # before the division: no overflow at small noise
+    residual = np.sum((labels[..., None] - inputs @ np.asarray(tasks).T) ** 2, axis=-2)
+    excess = residual - np.min(residual, axis=-1, keepdims=True)  # before the division: no overflow at small noise
     weights = np.exp(-excess / (2 * rho)) if rho > 0 else (excess == 0).astype(float)
     return weights / np.sum(weights, axis=-1, keepdims=True)
 
 
-def pool_dmmse_errors(law: ContextLaw, *, new: Tasks | None = None, contexts: int = 400) -> EstimatorErrors:
+def pool_dmmse_errors(
+    law: Validated[ContextLaw], *, new: Validated[Tasks | None] = None, contexts: Validated[int] = 400
+) -> EstimatorErrors:
     """Errors of the dMMSE estimator for a given pool at finite size; `new` tasks are N(0, I) unless given.
 
-    A quadrature over contexts from a fixed stream, so that the same call gives the same answer. The error of each
+    A quadrature over contexts from a fixed stream, so that the same call gives the same result. The error of each
     context is averaged over the query and the noise of the target exactly, on pool tasks over the posterior too;
-    what is left falls like contexts^-1/2. Cost: contexts × N × K × D.
+    the sampling error falls like contexts^-1/2. Cost: contexts × N × K × D.
 
     Raises ValueError for a law without a pool and for contexts below 1.
 
@@ -150,40 +163,42 @@ def pool_dmmse_errors(law: ContextLaw, *, new: Tasks | None = None, contexts: in
         require_tasks("new", new)
         require(new.dimension == law.dimension, f"new must have {law.dimension} dimensions; got {new.dimension}.")
     count = whole_number("contexts", contexts)
-    stream = np.random.default_rng(_STREAM)
+    stream = np.random.default_rng(FIXED_STREAM)
     pool, root = law.tasks.vectors @ law.input_root, law.input_root  # with whitened inputs
-    known = law.tasks.draw(count, stream) @ root
+    pooled = law.tasks.draw(count, stream) @ root
     fresh = (NormalTasks(np.eye(law.dimension)) if new is None else new).draw(count, stream) @ root
     icl, idg = np.empty(count), np.empty(count)
     for i in range(count):
         estimate = _posterior(law, pool, fresh[i], stream) @ pool
         icl[i] = np.sum((fresh[i] - estimate) ** 2)
-        weights = _posterior(law, pool, known[i], stream)
+        weights = _posterior(law, pool, pooled[i], stream)
         idg[i] = weights @ np.sum((pool - weights @ pool) ** 2, axis=1)
     return EstimatorErrors(law.noise + np.mean(icl) / law.dimension, law.noise + np.mean(idg) / law.dimension)
 
 
 def _posterior(
-    law: ContextLaw, pool: Float[Array, "K D"], task: Float[Array, "D"], stream: np.random.Generator
-) -> Float[Array, "K"]:
-    """Weights of the pool's tasks after one context of a task."""
+    law: ContextLaw, pool: Float[np.ndarray, "K D"], task: Float[np.ndarray, "D"], stream: np.random.Generator
+) -> Float[np.ndarray, "K"]:
+    """Posterior of the pool's tasks given one context of a task."""
     inputs = stream.standard_normal((law.context_length, law.dimension)) / np.sqrt(law.dimension)
     labels = inputs @ task + np.sqrt(law.noise) * stream.standard_normal(law.context_length)
     return discrete_weights(inputs, labels, pool, law.noise)
 
 
-def _checked(alpha: Values, noise: Values, between: tuple[float, float] = (LEAST, MOST)) -> tuple[Values, Values]:
+def _checked(
+    alpha: Validated[ArrayLike], noise: Validated[ArrayLike], between: tuple[float, float] = (LEAST, MOST)
+) -> tuple[Values, Values]:
     return magnitude("alpha", alpha, between=between), magnitude(
         "noise", noise, zero=True, infinite=False, between=between
     )
 
 
-def _checked_log_tasks(s: Values) -> Values:
+def _checked_log_tasks(s: Validated[ArrayLike]) -> Values:
     return magnitude("log_tasks_per_dimension", s, zero=True, between=_RANGE)
 
 
 def _edge(alpha: Values, noise: Values, s: Values) -> Values:
-    """r at which the posterior that assumes noise r is as far from the prior as exp(sD) tasks reach."""
+    """r at which the posterior under noise r has divergence s from the prior: the edge of exp(sD) tasks."""
     reach = np.minimum(np.where(s > 0, s, 1.0), _divergence(alpha, noise, _SILENT))
 
     def equation(r: Values) -> tuple[Values, Values]:
@@ -198,7 +213,7 @@ def _edge(alpha: Values, noise: Values, s: Values) -> Values:
 def _spectrum(alpha: Values, noise: Values) -> WishartMoments:
     """The spectrum of XᵀX, α times a Wishart matrix of "pool size" α, at the shift ρ/α."""
     length = bounded(alpha, LONG)
-    return moments(np.maximum(noise, _SILENT) / length, length)
+    return wishart_moments_at(np.maximum(noise, _SILENT) / length, length)
 
 
 def _information(alpha: Values, noise: Values) -> Values:

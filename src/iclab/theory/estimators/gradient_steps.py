@@ -1,20 +1,21 @@
-"""Gradient descent on the context itself, the algorithm that linear attention is compared with.
+"""Gradient descent on a context, the algorithm that linear attention can implement.
 
-From w = 0, one step of descent on the mean square error of a context answers rate hᵀ x_q: it is linear attention
-with Γ a multiple of the identity. With a preconditioner P it is Γ = Pᵀ: the best one is population.best_gamma.
+From w = 0, one step at learning rate η, which acts on ½·MSE of the context, predicts η hᵀ x_q: it is linear attention
+with Γ = η I. With a preconditioner P it is Γ = Pᵀ: the best one is population.best_gamma.
 """
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, require, whole_number
+from iclab.numerics import Validated, instance, numbers, require, whole_number
 from iclab.theory.population import Moments, best_gamma, loss
 
-Array = np.ndarray
+__all__ = ["descended", "one_step_loss", "one_step_preconditioner", "one_step_rate"]
 
 
-def one_step_rate(moments: Moments) -> float:
-    """Best rate of a single step without preconditioner, on half the mean square error: tr B / tr CΛ.
+def one_step_rate(moments: Validated[Moments]) -> float:
+    """Best learning rate of a single step without preconditioner, on ½·MSE: tr B / tr CΛ.
 
     0 where labels do not depend on inputs.
 
@@ -26,10 +27,10 @@ def one_step_rate(moments: Moments) -> float:
     return float(np.trace(moments.cross)) / size if size > 0 else 0.0
 
 
-def one_step_loss(moments: Moments) -> float:
+def one_step_loss(moments: Validated[Moments]) -> float:
     """Loss of the best single step without preconditioner, noise of the query's label included.
 
-    For white inputs and tasks it is the least loss of linear attention, whatever the noise.
+    For white inputs and tasks it is the least loss of linear attention at any noise.
 
     Source: mahankali2024one, abstract (white inputs); derived in docs/derivations/rank_limited.
     """
@@ -37,7 +38,9 @@ def one_step_loss(moments: Moments) -> float:
     return float(loss(moments, one_step_rate(moments) * np.eye(moments.dimension)))
 
 
-def one_step_preconditioner(moments: Moments, *, rank: int | None = None) -> Float[Array, "D D"]:
+def one_step_preconditioner(
+    moments: Validated[Moments], *, rank: Validated[int | None] = None
+) -> Float[np.ndarray, "D D"]:
     """Best preconditioner of a single step, of limited rank if given: the best Γ of linear attention, transposed.
 
     Raises ValueError for a rank outside 1..D.
@@ -49,14 +52,14 @@ def one_step_preconditioner(moments: Moments, *, rank: int | None = None) -> Flo
 
 
 def descended(
-    inputs: Float[Array, "*batch N D"],
-    labels: Float[Array, "*batch N"],
-    query: Float[Array, "*batch D"],
+    inputs: Validated[Float[ArrayLike, "*batch N D"]],
+    labels: Validated[Float[ArrayLike, "*batch N"]],
+    query: Validated[Float[ArrayLike, "*batch D"]],
     *,
-    preconditioner: Float[Array, "D D"],
-    steps: int,
-) -> Float[Array, "*batch"]:
-    """Answers after several steps w ← w + P (1/N) Σ (y − wᵀx) x from w = 0 in each context.
+    preconditioner: Validated[Float[ArrayLike, "D D"]],
+    steps: Validated[int],
+) -> float | Float[np.ndarray, "*batch"]:
+    """Predictions after several steps w ← w + P (1/N) Σ (y − wᵀx) x from w = 0 in each context.
 
     One step with P is linear attention with Γ = Pᵀ; many steps of a small enough P end at least squares.
 
@@ -77,7 +80,7 @@ def descended(
         for _ in range(whole_number("steps", steps)):
             residual = y - np.einsum("...nd,...d->...n", x, weights)
             weights = weights + np.einsum("...n,...nd,ed->...e", residual, x, matrix) / x.shape[-2]
-        answer = np.einsum("...d,...d->...", weights, q)
-    if not np.all(np.isfinite(answer)):
+        prediction = np.einsum("...d,...d->...", weights, q)
+    if not np.all(np.isfinite(prediction)):
         raise ArithmeticError("gradient descent diverged in a context. Use a smaller preconditioner or fewer steps.")
-    return answer
+    return prediction

@@ -1,8 +1,8 @@
-"""Errors of estimators after m examples of one context, at any finite dimension: what networks are compared with.
+"""Errors of reference estimators after m examples of one context, at any finite dimension.
 
 Inputs are N(0, I/D), labels have variance 1 before noise of variance ρ, and functions are wᵀx with E wwᵀ = I, dense
 or sparse, or wide random networks. All errors hold the noise of the target, and the estimators are linear in labels,
-so that only the covariance of the functions matters.
+so only the covariance of the functions enters.
 """
 
 from collections.abc import Iterator
@@ -10,18 +10,25 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import checked_number, whole_number
+from iclab.numerics import Validated, checked_number, whole_number
 
-Array = np.ndarray
+__all__ = ["finite_ridge_error", "least_squares_error", "one_step_error", "two_layer_ridge_error"]
+
 _STREAM = 20251201  # the nodes of the quadrature: as fixed as those of any other rule
-_BESIDE = 2**22  # numbers of an array of several contexts
+_CHUNK = 2**22  # numbers in an array of several contexts
 
 
-def ridge_error(dimension: int, context_length: int, noise: float, *, contexts: int = 40_000) -> float:
+def finite_ridge_error(
+    dimension: Validated[int],
+    context_length: Validated[int],
+    noise: Validated[float],
+    *,
+    contexts: Validated[int] = 40_000,
+) -> float:
     """Error of (XᵀX + ρ)⁻¹ Xᵀy on linear functions, ρ + (ρ/D) E tr (XᵀX + ρ)⁻¹: the Bayes error for w ~ N(0, I).
 
-    A quadrature over X from a fixed stream, with the known means of tr XᵀX and of its square taken out: to about a
-    thousandth. Without noise the share of directions without data, max(0, 1 − m/D).
+    A quadrature over X from a fixed stream, with the known means of tr XᵀX and of its square as control variates: to
+    about a thousandth. Without noise the fraction of directions without data, max(0, 1 − m/D).
 
     Raises ValueError for sizes below 1, a negative number of examples and negative noise.
 
@@ -30,22 +37,28 @@ def ridge_error(dimension: int, context_length: int, noise: float, *, contexts: 
     d, m, rho = _sizes(dimension, context_length, noise)
     if rho == 0 or m == 0:
         return max(0.0, 1 - m / d) + rho
-    several = _inputs(whole_number("contexts", contexts), m, d)
-    eigenvalues = np.concatenate([np.linalg.eigvalsh(np.swapaxes(inputs, 1, 2) @ inputs) for inputs in several])
+    chunks = _inputs(whole_number("contexts", contexts), m, d)
+    eigenvalues = np.concatenate([np.linalg.eigvalsh(np.swapaxes(inputs, 1, 2) @ inputs) for inputs in chunks])
     lost = np.mean(rho / (rho + eigenvalues), axis=1)
     first, second = np.sum(eigenvalues, axis=1) - m, np.sum(eigenvalues**2, axis=1) - m * (m + d + 1) / d
     return rho + _without(lost, np.stack([first, second]))
 
 
-def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, contexts: int = 40_000) -> float:
+def two_layer_ridge_error(
+    dimension: Validated[int],
+    context_length: Validated[int],
+    noise: Validated[float],
+    *,
+    contexts: Validated[int] = 40_000,
+) -> float:
     """Error of the same estimator on two-layer ReLU functions √(2/r) Σ v max(0, uᵀx), u and v being N(0, I).
 
     Their covariance is k(x, x′) = |x||x′| (sin θ + (π − θ) cos θ)/π at the angle θ between two inputs, whatever the
     number r of neurons, and the error of an estimator aᵀy is k(q, q) + ρ − 2 aᵀk(X, q) + aᵀ(k(X, X) + ρ)a. A
     quadrature over X and q from a fixed stream, to about a hundredth. Without noise it is infinite after D − 1, D and
-    D + 1 examples, if those and D are two or more: what is not linear is fitted like noise.
+    D + 1 examples, if those and D are two or more: the nonlinear part is fitted like noise.
 
-    Raises ValueError as ridge_error does.
+    Raises ValueError as finite_ridge_error does.
 
     Source: derived in docs/derivations/estimators.
     """
@@ -54,25 +67,27 @@ def two_layer_ridge_error(dimension: int, context_length: int, noise: float, *, 
         return 1 + rho
     if rho == 0 and min(d, m) > 1 and abs(d - m) <= 1:
         return np.inf
-    several = _inputs(whole_number("contexts", contexts), m + 1, d)
-    errors, values = np.concatenate([_two_layer_errors(every, rho) for every in several], axis=1)
+    chunks = _inputs(whole_number("contexts", contexts), m + 1, d)
+    errors, values = np.concatenate([_two_layer_errors(chunk, rho) for chunk in chunks], axis=1)
     return rho + _without(errors, values[None] - 1)
 
 
-def _two_layer_errors(every: Float[Array, "P m+1 D"], rho: float) -> Float[Array, "2 P"]:
+def _two_layer_errors(chunk: Float[np.ndarray, "P n D"], rho: float) -> Float[np.ndarray, "2 P"]:
     """Errors of contexts before the noise of the target, and the variances k(q, q) of functions at the query."""
-    m, d = every.shape[1] - 1, every.shape[2]
-    inputs, query = every[:, :m], every[:, m:]
-    covariance = _relu_covariance(every)
-    shrunk = np.swapaxes(inputs, 1, 2) @ inputs + rho * np.eye(d)
-    weights = np.linalg.solve(shrunk, np.swapaxes(query, 1, 2))[..., 0] if rho > 0 else _least(inputs, query)
+    m, d = chunk.shape[1] - 1, chunk.shape[2]
+    inputs, query = chunk[:, :m], chunk[:, m:]
+    covariance = _relu_covariance(chunk)
+    gram = np.swapaxes(inputs, 1, 2) @ inputs + rho * np.eye(d)
+    weights = np.linalg.solve(gram, np.swapaxes(query, 1, 2))[..., 0] if rho > 0 else _least(inputs, query)
     a = np.einsum("pmd,pd->pm", inputs, weights)
-    told = covariance[:, :m, :m] + rho * np.eye(m)
-    error = covariance[:, m, m] - 2 * np.sum(a * covariance[:, :m, m], axis=1) + np.einsum("pm,pmn,pn->p", a, told, a)
+    labels = covariance[:, :m, :m] + rho * np.eye(m)
+    error = (
+        covariance[:, m, m] - 2 * np.sum(a * covariance[:, :m, m], axis=1) + np.einsum("pm,pmn,pn->p", a, labels, a)
+    )
     return np.stack([error, covariance[:, m, m]])
 
 
-def least_squares_error(dimension: int, context_length: int, noise: float) -> float:
+def least_squares_error(dimension: Validated[int], context_length: Validated[int], noise: Validated[float]) -> float:
     """Error of the linear fit to the examples, of least norm where several fit, on linear functions.
 
     1 − m/D + ρ + ρ m/(D − m − 1) with fewer examples than D − 1, ρ + ρ D/(m − D − 1) with more than D + 1. Between
@@ -83,15 +98,15 @@ def least_squares_error(dimension: int, context_length: int, noise: float) -> fl
     Source: derived in docs/derivations/estimators.
     """
     d, m, rho = _sizes(dimension, context_length, noise)
-    missed = max(0.0, 1 - m / d)
+    unseen = max(0.0, 1 - m / d)
     if rho == 0 or m == 0:
-        return missed + rho
+        return unseen + rho
     spare = abs(d - m) - 1
-    return missed + rho + rho * min(d, m) / spare if spare > 0 else np.inf
+    return unseen + rho + rho * min(d, m) / spare if spare > 0 else np.inf
 
 
-def one_step_error(dimension: int, context_length: int, noise: float) -> float:
-    """Error of one step of gradient descent from zero at its best rate on linear functions: what Γ ∝ I can reach.
+def one_step_error(dimension: Validated[int], context_length: Validated[int], noise: Validated[float]) -> float:
+    """Error of one gradient step from zero at its best learning rate, on linear functions: the least with Γ ∝ I.
 
     1 + ρ − m/(m + 1 + D(1 + ρ)).
 
@@ -103,7 +118,9 @@ def one_step_error(dimension: int, context_length: int, noise: float) -> float:
     return 1 + rho - m / (m + 1 + d * (1 + rho))
 
 
-def _sizes(dimension: int, context_length: int, noise: float) -> tuple[int, int, float]:
+def _sizes(
+    dimension: Validated[int], context_length: Validated[int], noise: Validated[float]
+) -> tuple[int, int, float]:
     return (
         whole_number("dimension", dimension),
         whole_number("context_length", context_length, least=0),
@@ -111,26 +128,26 @@ def _sizes(dimension: int, context_length: int, noise: float) -> tuple[int, int,
     )
 
 
-def _inputs(contexts: int, count: int, dimension: int) -> Iterator[Float[Array, "P n D"]]:
-    """Inputs of all contexts, several at a time: their products would else fill the memory."""
+def _inputs(contexts: int, count: int, dimension: int) -> Iterator[Float[np.ndarray, "P n D"]]:
+    """Inputs of all contexts, in chunks whose products fit into memory."""
     stream = np.random.default_rng(_STREAM)
-    beside = max(1, _BESIDE // max(count, dimension) ** 2)
-    for begin in range(0, contexts, beside):
-        yield stream.standard_normal((min(beside, contexts - begin), count, dimension)) / np.sqrt(dimension)
+    size = max(1, _CHUNK // max(count, dimension) ** 2)
+    for begin in range(0, contexts, size):
+        yield stream.standard_normal((min(size, contexts - begin), count, dimension)) / np.sqrt(dimension)
 
 
-def _without(values: Float[Array, "P"], centered: Float[Array, "c P"]) -> float:
-    """The mean of the values, less its regression on numbers of known mean zero."""
-    slopes = np.linalg.lstsq(centered.T - centered.mean(1), values - values.mean(), rcond=None)[0]
-    return float(values.mean() - slopes @ centered.mean(1))
+def _without(values: Float[np.ndarray, "P"], centered: Float[np.ndarray, "c P"]) -> float:
+    """The mean of the values, with control variates of known mean zero regressed out."""
+    coefficients = np.linalg.lstsq(centered.T - centered.mean(1), values - values.mean(), rcond=None)[0]
+    return float(values.mean() - coefficients @ centered.mean(1))
 
 
-def _least(inputs: Float[Array, "P m D"], query: Float[Array, "P 1 D"]) -> Float[Array, "P D"]:
-    pulled = np.linalg.pinv(np.swapaxes(inputs, 1, 2) @ inputs, hermitian=True)
-    return np.einsum("pde,pe->pd", pulled, query[:, 0])
+def _least(inputs: Float[np.ndarray, "P m D"], query: Float[np.ndarray, "P 1 D"]) -> Float[np.ndarray, "P D"]:
+    inverse = np.linalg.pinv(np.swapaxes(inputs, 1, 2) @ inputs, hermitian=True)
+    return np.einsum("pde,pe->pd", inverse, query[:, 0])
 
 
-def _relu_covariance(inputs: Float[Array, "P n D"]) -> Float[Array, "P n n"]:
+def _relu_covariance(inputs: Float[np.ndarray, "P n D"]) -> Float[np.ndarray, "P n n"]:
     norm = np.linalg.norm(inputs, axis=2)
     size = norm[:, :, None] * norm[:, None, :]
     cosine = np.clip(inputs @ np.swapaxes(inputs, 1, 2) / size, -1, 1)

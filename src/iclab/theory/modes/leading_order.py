@@ -1,9 +1,9 @@
-"""Training dynamics of the two-factor linear transformer, mode by mode: leading order in 1/N, and exact.
+"""Training dynamics of the two-factor linear transformer, mode by mode, to leading order in 1/N.
 
 The transformer maps a context of tokens (x_n, W x_n), x ~ N(0, Λ), and a query x_q to p W Σ̂ q x_q, with
 Σ̂ = (1/N) Σ x xᵀ; tasks W are diagonal in the eigenbasis of Λ. For diagonal p and q and long contexts the modes
-decouple: τ dp/dt = q (1 − p q/a∞), τ dq/dt = p (1 − p q/a∞). The functions written here solve that law. At finite
-N it is off by O(1/N), which compounds: whatever is called `exact_` carries no such error, nor do the full matrices
+decouple: τ dp/dt = q (1 − p q/a∞), τ dq/dt = p (1 − p q/a∞). The functions here solve that law. At finite
+N it is off by O(1/N), which compounds: functions called `exact_` have no such error, nor do the full matrices
 and the single head. Losses are summed over the outputs.
 """
 
@@ -12,19 +12,26 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import exprel
 
-from iclab.numerics import checked, checked_number, numbers, require
+from iclab.numerics import Validated, checked, checked_number, numbers, require
 from iclab.outcomes import ModeCurves
-from iclab.theory.modes.diagonal_tasks import checked_mode, checked_time, diagonal_tasks, mode_start, mode_weights
+from iclab.theory.modes.diagonal_tasks import (
+    DiagonalTasks,
+    checked_mode,
+    checked_time,
+    mode_start,
+    mode_weights,
+    require_diagonal_tasks,
+)
 
 __all__ = [
     "balanced_law", "decayed_limits", "leading_order", "leading_order_loss", "limits", "mode_law", "paper_time",
     "time_constants", "time_to_fraction",
 ]  # fmt: skip
 
-Array = np.ndarray
 
-
-def paper_time(rate: ArrayLike, tasks: ArrayLike, steps: ArrayLike) -> Array:
+def paper_time(
+    rate: Validated[ArrayLike], tasks: Validated[ArrayLike], steps: Validated[ArrayLike]
+) -> float | np.ndarray:
     """Time t of a published step count: the paper sums the loss over its tasks, so t = rate × tasks × steps.
 
     Where the loss is averaged over tasks, as in the simulations here, use tasks = 1. Units of τ.
@@ -34,31 +41,36 @@ def paper_time(rate: ArrayLike, tasks: ArrayLike, steps: ArrayLike) -> Array:
     return numbers("rate", rate) * numbers("tasks", tasks) * numbers("steps", steps)
 
 
-def time_constants(eigenvalues: Float[Array, "mode"]) -> Float[Array, "mode"]:
+def time_constants(eigenvalues: Validated[Float[ArrayLike, "mode"]]) -> Float[np.ndarray, "mode"]:
     """τ_α = 1/s_α², the time in which a mode grows by the factor e from a small start. inf for s_α = 0.
 
     Source: mainali2025exact, eq. 10, with paper_time as the unit.
     """
-    eigenvalues = diagonal_tasks(eigenvalues, 1).eigenvalues
+    s = DiagonalTasks(eigenvalues, context_length=1).eigenvalues
     with np.errstate(divide="ignore"):
-        return 1 / eigenvalues**2
+        return 1 / s**2
 
 
-def limits(eigenvalues: Float[Array, "mode"], context_length: int) -> Float[Array, "mode"]:
+def limits(tasks: Validated[DiagonalTasks]) -> Float[np.ndarray, "mode"]:
     """Leading order: strengths a∞ = N/((N+1) s + tr Λ) at which the modes settle.
 
     The exact ones are exact_fixed_point(); the two agree for equal eigenvalues.
 
+    Raises ValueError for noise and for pools of tasks, which the leading order leaves out.
+
     Source: mainali2025exact, eqs. 9 and 11.
     """
-    model = diagonal_tasks(eigenvalues, context_length)
-    length = model.context_length
-    return length / ((length + 1) * model.eigenvalues + np.sum(model.eigenvalues))
+    _require_standard(tasks)
+    s, length = tasks.eigenvalues, tasks.context_length
+    return length / ((length + 1) * s + np.sum(s))
 
 
 def mode_law(
-    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike, time: ArrayLike
-) -> tuple[Array, Array]:
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    limit: Validated[ArrayLike],
+    time_constant: Validated[ArrayLike],
+    time: Validated[ArrayLike],
+) -> tuple[np.ndarray, np.ndarray]:
     """(p, q) at `time` of one decoupled mode from any start; broadcasts.
 
     With S = √(4 a∞² + (p₀² − q₀²)²), y = 2 a∞ + S and E = exp(−S t/(a∞ τ)), p + q grows and p − q shrinks by the
@@ -83,19 +95,24 @@ def mode_law(
     ahead = np.abs(p) >= np.abs(q)
     large, small = np.where(ahead, p, q), np.where(ahead, q, p)
     both = 2 * limit * (1 + 2 * limit / (root + balance))  # 2 a∞ + S − |p² − q²|
-    pull = both * left**2 * (total + difference * (lower / upper)) / 2
+    gain = both * left**2 * (total + difference * (lower / upper)) / 2
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         growth, saddle = grown / shrunk, total == 0
         larger = np.copysign((np.where(saddle, 0.0, total * growth) + difference / growth) / 2, large)
         # the smaller weight is half a difference of these two, which would cancel: here it is a sum if p q >= 0
-        lesser = (np.copysign(pull, large) + 2 * root * faded**2 * small) / (grown * shrunk)
+        lesser = (np.copysign(gain, large) + 2 * root * faded**2 * small) / (grown * shrunk)
         lesser = np.where(saddle, -larger, lesser)
     return np.where(ahead, larger, lesser), np.where(ahead, lesser, larger)
 
 
 def balanced_law(
-    start: ArrayLike, limit: ArrayLike, time_constant: ArrayLike, time: ArrayLike, *, decay: float = 0.0
-) -> Array:
+    start: Validated[ArrayLike],
+    limit: Validated[ArrayLike],
+    time_constant: Validated[ArrayLike],
+    time: Validated[ArrayLike],
+    *,
+    decay: Validated[float] = 0.0,
+) -> np.ndarray:
     """Strength a(t) of a balanced mode (p = q), a logistic curve, with L2 decay of p and q if given.
 
     τ da/dt = 2 a (1 − τ decay − a/a∞). The decay is per unit of time and per weight: a penalty decay·(|p|² + |q|²)
@@ -118,8 +135,11 @@ def balanced_law(
 
 
 def time_to_fraction(
-    fraction: ArrayLike, start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
-) -> Array:
+    fraction: Validated[ArrayLike],
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    limit: Validated[ArrayLike],
+    time_constant: Validated[ArrayLike],
+) -> np.ndarray:
     """Time at which p q first reaches `fraction` of its limit; 0 if it starts there, inf if it never does.
 
     Balanced: (τ/2) ln[f (a∞ − a₀)/((1 − f) a₀)]. Sharp also for fractions close to 1.
@@ -143,53 +163,68 @@ def time_to_fraction(
 
 
 def leading_order(
-    eigenvalues: Float[Array, "mode"],
-    context_length: int,
+    tasks: Validated[DiagonalTasks],
     *,
-    start: tuple[ArrayLike, ArrayLike],
-    time: Float[Array, "time"],
+    start: Validated[tuple[ArrayLike, ArrayLike]],
+    time: Validated[Float[ArrayLike, "time"]],
 ) -> ModeCurves:
     """The paper's mode curves: each mode follows mode_law() on its own. Leading order in 1/N.
 
     `start` is (p₀, q₀), scalars or one per mode. Off by O(1/N), compounding in time, unless all eigenvalues are
     equal and all modes start alike; exact_flow() has no such error. The loss is the paper's, twice its eq. 14.
 
+    Raises ValueError as limits(), and for starts or times that do not fit.
+
     Source: mainali2025exact, eqs. 9 to 14.
     """
-    model = diagonal_tasks(eigenvalues, context_length)
-    p, q = mode_start(start, model.modes)
+    _require_standard(tasks)
+    p, q = mode_start(start, tasks.modes)
     time = checked_time(time)
-    ends = limits(eigenvalues, context_length)
-    value, key_query = mode_law((p, q), ends, time_constants(eigenvalues), time[:, None])
-    return ModeCurves.of(time, value, key_query, leading_order_loss(value * key_query, eigenvalues, context_length))
+    value, key_query = mode_law((p, q), limits(tasks), time_constants(tasks.eigenvalues), time[:, None])
+    loss = np.asarray(leading_order_loss(tasks, value * key_query))
+    return ModeCurves.of(time, value, key_query, loss)
 
 
 def leading_order_loss(
-    strength: Float[Array, "*batch mode"], eigenvalues: Float[Array, "mode"], context_length: int
-) -> Float[Array, "*batch"]:
+    tasks: Validated[DiagonalTasks], strength: Validated[Float[ArrayLike, "*batch mode"]]
+) -> float | Float[np.ndarray, "*batch"]:
     """The paper's mean squared error Σ s (s a²/a∞ − 2 s a + 1) of modes of strength a.
 
     Exact if p is the same in all modes, else off by O(1/N): see exact_loss().
 
+    Raises ValueError as limits().
+
     Source: mainali2025exact, eq. 14, which has ½.
     """
-    s = diagonal_tasks(eigenvalues, context_length).eigenvalues
-    strength = mode_weights("strength", strength, len(s))
-    return np.sum(s * (s * strength**2 / limits(s, context_length) - 2 * s * strength + 1), axis=-1)
+    _require_standard(tasks)
+    s, a = tasks.eigenvalues, mode_weights("strength", strength, tasks.modes)
+    return np.sum(s * (s * a**2 / limits(tasks) - 2 * s * a + 1), axis=-1)
 
 
-def decayed_limits(eigenvalues: Float[Array, "mode"], context_length: int, *, decay: float) -> Float[Array, "mode"]:
+def decayed_limits(tasks: Validated[DiagonalTasks], *, decay: Validated[float]) -> Float[np.ndarray, "mode"]:
     """Leading order: balanced strengths max(0, 1 − decay/s²) a∞ under L2 decay; small modes die.
 
     The decay is per unit of time, as in balanced_law().
 
+    Raises ValueError as limits(), and for a negative decay.
+
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
+    ends = limits(tasks)
     decay = checked_number("decay", decay, at_least=0.0)
-    ends = limits(eigenvalues, context_length)
-    return np.maximum(0.0, 1 - decay * time_constants(eigenvalues)) * ends if decay else ends
+    return np.maximum(0.0, 1 - decay * time_constants(tasks.eigenvalues)) * ends if decay else ends
 
 
-def _phase(time: ArrayLike, tau: Array) -> Array:
+def _require_standard(tasks: Validated[DiagonalTasks]) -> None:
+    """Raise ValueError unless tasks are standard normal and labels free of noise, as leading order in 1/N assumes."""
+    require_diagonal_tasks(tasks)
+    require(
+        tasks.noise == 0 and bool(np.all(tasks.task_second_moments == 1)),
+        f"tasks must be standard normal and free of noise at leading order; got noise {tasks.noise:g} and "
+        f"task_second_moments {tasks.task_second_moments.tolist()}. Use exact_flow() or exact_fixed_point().",
+    )
+
+
+def _phase(time: Validated[ArrayLike], tau: np.ndarray) -> float | np.ndarray:
     time = checked("time", time, at_least=0.0)
     return np.where(np.isinf(tau), 0.0, time / np.where(np.isinf(tau), 1.0, tau))

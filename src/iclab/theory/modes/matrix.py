@@ -1,64 +1,60 @@
-"""Full-matrix two-factor transformer at finite context length: why the factors align with the inputs.
+"""Full-matrix two-factor transformer at finite context length: its factors align with the inputs.
 
 In the eigenbasis of the inputs L = const − 2 Σ m s² p_aa q_aa + Σ_b A_b K_b, where K_b = Σ_c q_bc² s_c,
 C_b = Σ_a p_ab² and A_b = (1 + 1/N) m s² C_b + s Σ r C/N. Off-diagonal entries enter through their squares alone:
-the flow damps them and drives none, so diagonal weights stay diagonal and attract all others.
+the flow damps them and lets none grow, so diagonal weights stay diagonal and attract all others.
 """
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import numbers, pair, require
+from iclab.numerics import Validated, numbers, pair, require
 from iclab.outcomes import MatrixCurves
 from iclab.theory.integration import integrate
-from iclab.theory.modes.diagonal_tasks import PRECISION, DiagonalTasks, checked_time, diagonal_tasks, start_floor
+from iclab.theory.modes.diagonal_tasks import (
+    PRECISION,
+    DiagonalTasks,
+    checked_time,
+    require_diagonal_tasks,
+    start_floor,
+)
 
-Array = np.ndarray
+__all__ = ["matrix_flow", "matrix_gradient", "matrix_loss"]
 
 
 def matrix_loss(
-    value: Float[Array, "*batch D D"],
-    key_query: Float[Array, "*batch D D"],
-    eigenvalues: Float[Array, "D"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "D"] | None = None,
-) -> Float[Array, "*batch"]:
+    tasks: Validated[DiagonalTasks],
+    value: Validated[Float[ArrayLike, "*batch D D"]],
+    key_query: Validated[Float[ArrayLike, "*batch D D"]],
+) -> float | Float[np.ndarray, "*batch"]:
     """Mean squared error of full p and q, given in the eigenbasis of the inputs, summed over outputs.
 
     Source: derived in docs/derivations/modes; tasks and model as in mainali2025exact.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    return _loss(model, *_matrices(model, value, key_query))
+    require_diagonal_tasks(tasks)
+    return _loss(tasks, *_matrices(tasks, value, key_query))
 
 
 def matrix_gradient(
-    value: Float[Array, "*batch D D"],
-    key_query: Float[Array, "*batch D D"],
-    eigenvalues: Float[Array, "D"],
-    context_length: int,
-    *,
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "D"] | None = None,
-) -> tuple[Float[Array, "*batch D D"], Float[Array, "*batch D D"]]:
+    tasks: Validated[DiagonalTasks],
+    value: Validated[Float[ArrayLike, "*batch D D"]],
+    key_query: Validated[Float[ArrayLike, "*batch D D"]],
+) -> tuple[Float[np.ndarray, "*batch D D"], Float[np.ndarray, "*batch D D"]]:
     """(∂L/∂p, ∂L/∂q) of matrix_loss(). The flow follows −½ of it.
 
     Source: derived in docs/derivations/modes.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    dp, dq = _descent(model, *_matrices(model, value, key_query))
+    require_diagonal_tasks(tasks)
+    dp, dq = _descent(tasks, *_matrices(tasks, value, key_query))
     return -2 * dp, -2 * dq
 
 
 def matrix_flow(
-    eigenvalues: Float[Array, "D"],
-    context_length: int,
+    tasks: Validated[DiagonalTasks],
     *,
-    start: tuple[Float[Array, "D D"], Float[Array, "D D"]],
-    time: Float[Array, "time"],
-    noise: float = 0.0,
-    task_second_moments: Float[Array, "D"] | None = None,
+    start: Validated[tuple[Float[ArrayLike, "D D"], Float[ArrayLike, "D D"]]],
+    time: Validated[Float[ArrayLike, "time"]],
 ) -> MatrixCurves:
     """Curves of the exact gradient flow −½∇L from full matrices p₀, q₀ in the eigenbasis of the inputs.
 
@@ -68,25 +64,27 @@ def matrix_flow(
 
     Source: derived in docs/derivations/modes; mainali2025exact assumes the alignment that follows here.
     """
-    model = diagonal_tasks(eigenvalues, context_length, noise=noise, task_second_moments=task_second_moments)
-    p, q = _matrices(model, *pair("start", start))
+    require_diagonal_tasks(tasks)
+    p, q = _matrices(tasks, *pair("start", start))
     require(p.ndim == 2, f"start must be two D by D matrices; got {p.shape} and {q.shape}.")
     time = checked_time(time)
-    shape = (-1, 2, model.modes, model.modes)
+    shape = (-1, 2, tasks.modes, tasks.modes)
     path = integrate(
-        lambda weights: np.ravel(_descent(model, *weights.reshape(shape)[0])),
+        lambda weights: np.ravel(_descent(tasks, *weights.reshape(shape)[0])),
         np.ravel([p, q]),
         time,
         tolerance=PRECISION,
         floor=start_floor(np.full(2 * p.size, max(np.max(np.abs(p)), np.max(np.abs(q))))),
     )
     p, q = np.moveaxis(path.reshape(shape), 1, 0)
-    return MatrixCurves(time, p, q, **MatrixCurves.readings(p, q), loss=_loss(model, p, q))
+    return MatrixCurves(time, p, q, **MatrixCurves.readings(p, q), loss=np.asarray(_loss(tasks, p, q)))
 
 
-def _matrices(model: DiagonalTasks, value: Array, key_query: Array) -> tuple[Array, Array]:
+def _matrices(
+    tasks: DiagonalTasks, value: Validated[ArrayLike], key_query: Validated[ArrayLike]
+) -> tuple[np.ndarray, np.ndarray]:
     p, q = numbers("value", value), numbers("key_query", key_query)
-    shape = (model.modes, model.modes)
+    shape = (tasks.modes, tasks.modes)
     require(
         p.shape[-2:] == shape and q.shape == p.shape,
         f"value and key_query must both end in shape {shape}; got {p.shape} and {q.shape}.",
@@ -94,26 +92,28 @@ def _matrices(model: DiagonalTasks, value: Array, key_query: Array) -> tuple[Arr
     return p, q
 
 
-def _factors(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array, Array]:
+def _factors(tasks: DiagonalTasks, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """K, the own gain (1 + 1/N) m s² of each row and A."""
-    s, length = model.eigenvalues, model.context_length
+    s, length = tasks.eigenvalues, tasks.context_length
     columns, rows = np.sum(p**2, axis=-2), np.sum(q**2 * s, axis=-1)
-    own = (1 + 1 / length) * model.task_second_moments * s**2
-    shared = np.sum(model.label_variances * columns, axis=-1, keepdims=True)
+    own = (1 + 1 / length) * tasks.task_second_moments * s**2
+    shared = np.sum(tasks.label_variances * columns, axis=-1, keepdims=True)
     return rows, own, own * columns + shared * s / length
 
 
-def _loss(model: DiagonalTasks, p: Array, q: Array) -> Array:
-    rows, _, weight = _factors(model, p, q)
-    signal = model.task_second_moments * model.eigenvalues**2
+def _loss(
+    tasks: DiagonalTasks, p: Float[np.ndarray, "*batch D D"], q: Float[np.ndarray, "*batch D D"]
+) -> float | Float[np.ndarray, "*batch"]:
+    rows, _, weight = _factors(tasks, p, q)
+    signal = tasks.task_second_moments * tasks.eigenvalues**2
     strength = np.einsum("...aa,...aa->...a", p, q)
-    return np.sum(model.label_variances) + np.sum(weight * rows - 2 * signal * strength, axis=-1)
+    return np.sum(tasks.label_variances) + np.sum(weight * rows - 2 * signal * strength, axis=-1)
 
 
-def _descent(model: DiagonalTasks, p: Array, q: Array) -> tuple[Array, Array]:
-    s, diagonal = model.eigenvalues, np.eye(model.modes)
-    rows, own, weight = _factors(model, p, q)
-    signal = (model.task_second_moments * s**2)[:, None] * diagonal
-    leak = np.sum(s * rows, axis=-1, keepdims=True) * model.label_variances / model.context_length
+def _descent(tasks: DiagonalTasks, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    s, diagonal = tasks.eigenvalues, np.eye(tasks.modes)
+    rows, own, weight = _factors(tasks, p, q)
+    signal = (tasks.task_second_moments * s**2)[:, None] * diagonal
+    leak = np.sum(s * rows, axis=-1, keepdims=True) * tasks.label_variances / tasks.context_length
     damping = own * rows + leak
     return signal * q - p * damping[..., None, :], signal * p - q * weight[..., None] * s

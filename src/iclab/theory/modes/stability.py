@@ -1,17 +1,19 @@
-"""Stability of one decoupled mode: its fixed points under the flow, and what a finite step of descent does to it."""
+"""Stability of one decoupled mode: its fixed points under the flow, and a finite gradient-descent step."""
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import numbers
+from iclab.numerics import Validated, numbers
 from iclab.theory.modes.diagonal_tasks import checked_mode
 
-Array = np.ndarray
+__all__ = ["descent_step", "growth_rates", "largest_step"]
 
 
-def descent_step(start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, step: ArrayLike) -> tuple[Array, Array]:
-    """(p, q) after one step of gradient descent on a decoupled mode; step h = rate/τ = rate s².
+def descent_step(
+    start: Validated[tuple[ArrayLike, ArrayLike]], limit: Validated[ArrayLike], step: Validated[ArrayLike]
+) -> tuple[float | np.ndarray, float | np.ndarray]:
+    """(p, q) after one gradient-descent step on a decoupled mode; step h = rate/τ = rate s².
 
     With e = 1 − p q/a∞ the balance p² − q² shrinks by exactly 1 − h² e², and a balanced strength grows by
     (1 + h e)²: conservation is a law of the flow alone.
@@ -19,15 +21,15 @@ def descent_step(start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, step: Arr
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
     p, q, limit, _ = checked_mode(start, limit, 1.0)
-    push = numbers("step", step) * (1 - p * q / limit)
-    return p + push * q, q + push * p
+    change = numbers("step", step) * (1 - p * q / limit)
+    return p + change * q, q + change * p
 
 
-def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:
-    """Bound on h = rate s² below which descent settles on p q = a∞: 2 a∞/√(4 a∞² + (p² − q²)²), 1 if balanced.
+def largest_step(limit: Validated[ArrayLike], balance: Validated[ArrayLike] = 0.0) -> float | np.ndarray:
+    """Bound on h = rate s² below which gradient descent settles on p q = a∞.
 
-    Beyond it an unbalanced mode slides along the hyperbola to smaller |p² − q²| until it is stable; a balanced
-    mode oscillates. Below half of it a balanced mode approaches from one side.
+    2 a∞/√(4 a∞² + (p² − q²)²), 1 if balanced. Beyond it an unbalanced mode slides along the hyperbola to smaller |p²
+    − q²| until it is stable; a balanced mode oscillates. Below half of it a balanced mode approaches from one side.
 
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
@@ -36,9 +38,9 @@ def largest_step(limit: ArrayLike, balance: ArrayLike = 0.0) -> Array:
 
 
 def growth_rates(
-    start: tuple[ArrayLike, ArrayLike], limit: ArrayLike, time_constant: ArrayLike
-) -> Float[Array, "*batch 2"]:
-    """The two rates at which small departures from (p, q) grow, smaller first; they tell saddle from minimum.
+    start: Validated[tuple[ArrayLike, ArrayLike]], limit: Validated[ArrayLike], time_constant: Validated[ArrayLike]
+) -> Float[np.ndarray, "*batch 2"]:
+    """The two growth rates of small departures from (p, q), smaller first; they tell saddle from minimum.
 
     At (0, 0): ∓1/τ. On p q = a∞: −(p² + q²)/(a∞ τ) across and 0 along the hyperbola.
 

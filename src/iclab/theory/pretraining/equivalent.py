@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import increasing_root, magnitude_number, whole_number
+from iclab.numerics import Validated, increasing_root, magnitude_number, whole_number
 from iclab.problem import ContextLaw
 from iclab.problem.readouts import FeatureMoments, feature_moments
 from iclab.theory.pretraining.resolvent import STRONG, flat_ridge, unspent
 
-Array = np.ndarray
+__all__ = ["Equivalent"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,20 +28,20 @@ class Equivalent:
     moments: FeatureMoments
     tau: float  # n/D²
     ridge: float  # λ, infinity replaced
-    input_values: Float[Array, "a"]  # eigenvalues of S
-    inputs: Float[Array, "D a"]  # eigenvectors of S
-    summaries: Float[Array, "D+1 b"]  # eigenvectors of B
-    values: Float[Array, "a b"]  # products of eigenvalues
+    input_values: Float[np.ndarray, "a"]  # eigenvalues of S
+    inputs: Float[np.ndarray, "D a"]  # eigenvectors of S
+    summaries: Float[np.ndarray, "feature b"]  # eigenvectors of B
+    values: Float[np.ndarray, "a b"]  # products of eigenvalues
 
     @classmethod
-    def of(cls, law: ContextLaw, sequences: int, ridge: float) -> "Equivalent":
+    def of(cls, law: ContextLaw, sequences: Validated[int], ridge: Validated[float]) -> "Equivalent":
         """The equivalent of ridge regression on that many sequences."""
         count = whole_number("sequences", sequences)
         penalty = min(magnitude_number("ridge", ridge, zero=True, infinite=True), STRONG)
         return cls._of(feature_moments(law), count / law.dimension**2, penalty)
 
     def with_moments(self, moments: FeatureMoments) -> "Equivalent":
-        """As many sequences and the same ridge on features of other moments."""
+        """The equivalent of as many sequences, at the same ridge, of features of other moments."""
         return Equivalent._of(moments, self.tau, self.ridge)
 
     @classmethod
@@ -52,12 +52,12 @@ class Equivalent:
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """D, the number of input entries."""
         return len(self.moments.inputs)
 
     @property
     def rank(self) -> float:
-        """Weights that data reach, for each squared dimension: (D+1)/D unless S is singular."""
+        """Weights that data determine, for each squared dimension: (D+1)/D unless S is singular."""
         return self.values.size / self.dimension**2
 
     def effective_ridge(self) -> float:
@@ -83,29 +83,29 @@ class Equivalent:
         return self.slack(xi) if self.ridge > 0 else max(0.0, (self.tau - self.rank) / self.tau)
 
     def freedom(self, xi: float) -> float:
-        """df, the weights in use for each squared dimension."""
+        """df, the degrees of freedom for each squared dimension."""
         return self._trace(self.values / (self.values + xi))
 
     def spread(self, xi: float) -> float:
-        """df − df₂, the slope of −df in log ξ."""
+        """df − df₂, the derivative of −df in log ξ."""
         return self._trace(self.values * xi / (self.values + xi) ** 2)
 
-    def readout(self, xi: float) -> Float[Array, "D D+1"]:
+    def readout(self, xi: float) -> Float[np.ndarray, "D feature"]:
         """The mean solution."""
         target = self.inputs.T @ self.moments.inputs @ self.moments.cross.T @ self.summaries
         return self.inputs @ (target / (self.values + xi)) @ self.summaries.T
 
     def response(self, xi: float, test: FeatureMoments) -> float:
-        """tr[Σ_test Σ (Σ + ξ)^-2]/D²: what a fluctuation of unit size costs under the test law."""
+        """tr[Σ_test Σ (Σ + ξ)^-2]/D², the error under the test law of a fluctuation of unit size."""
         inputs = np.einsum("ia,ij,ja->a", self.inputs, test.inputs, self.inputs)
         summaries = np.einsum("ib,ij,jb->b", self.summaries, test.second, self.summaries)
         return self._trace(np.outer(inputs, summaries) * self.values / (self.values + xi) ** 2)
 
-    def _trace(self, values: Float[Array, "a b"]) -> float:
+    def _trace(self, values: Float[np.ndarray, "a b"]) -> float:
         return float(np.sum(values)) / self.dimension**2
 
 
-def _eigen(matrix: Float[Array, "n n"]) -> tuple[Float[Array, "r"], Float[Array, "n r"]]:
+def _eigen(matrix: Float[np.ndarray, "n n"]) -> tuple[Float[np.ndarray, "r"], Float[np.ndarray, "n r"]]:
     values, vectors = np.linalg.eigh(matrix)
     kept = values > len(values) * np.finfo(float).eps * values[-1]
     return values[kept], vectors[:, kept]

@@ -1,14 +1,14 @@
-"""What a pretraining run of finite dimension will show: exact errors, and predictions for a given pool.
+"""Predicted errors of a pretraining run of finite dimension, for a given pool.
 
-The exact error of a readout needs no theory. Two predictions of the readout that ridge regression will find on
-n sequences keep what the proportional limit drops. The *pool* prediction keeps the pool itself, its exact moments
-at context length N, and all D(D+1) weights. The *leverage* prediction adds that sequences differ in leverage,
-which at small D they do by a lot.
+Two predictions of the readout that ridge regression finds on n sequences keep what the proportional limit drops.
+The *pool* prediction keeps the pool itself, its exact moments
+at context length N, and all D(D+1) weights. The *leverage* prediction
+adds that sequences differ in leverage, which at small D they do by a lot.
 """
 
 import numpy as np
 
-from iclab.numerics import instance, require, whole_number
+from iclab.numerics import Validated, instance, require, whole_number
 from iclab.outcomes import Errors
 from iclab.problem import ContextLaw, sphere_law
 from iclab.problem.readouts import FeatureMoments, error_of, feature_moments
@@ -22,8 +22,14 @@ __all__ = [
 LEAST_DIMENSION = 5  # of the leverage prediction
 
 
-def pool_errors(law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: ContextLaw | None = None) -> Errors:
-    """ICL, IDG and training error that n sequences of a law of contexts lead to: the pool prediction.
+def pool_errors(
+    law: Validated[ContextLaw],
+    sequences: Validated[int],
+    *,
+    ridge: Validated[float] = 0.0,
+    new: Validated[ContextLaw | None] = None,
+) -> Errors:
+    """ICL, IDG and training error after n sequences of a law of contexts: the pool prediction.
 
     The deterministic equivalent at finite D, N, n for the given tasks. ICL is under the law `new`: that of
     pretraining with tasks on the sphere unless given. Without ridge it is inf at n = D(D + 1). Means over runs lie
@@ -46,16 +52,21 @@ def pool_errors(law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: Con
 
 
 def leverage_errors(
-    law: ContextLaw, sequences: int, *, ridge: float = 0.0, new: ContextLaw | None = None, draws: int = 6000
+    law: Validated[ContextLaw],
+    sequences: Validated[int],
+    *,
+    ridge: Validated[float] = 0.0,
+    new: Validated[ContextLaw | None] = None,
+    draws: Validated[int] = 6000,
 ) -> Errors:
-    """ICL, IDG and training error that n sequences lead to, their unequal leverage included.
+    """ICL, IDG and training error after n sequences, with their unequal leverage.
 
     Averages over sequences are taken by a quadrature: `draws` sequences from a fixed stream, so that the same
-    call gives the same answer. Within about 1 % of means over runs at D = 16 to 32 on either side of
+    call gives the same result. Within about 1 % of means over runs at D = 16 to 32 on either side of
     interpolation, 3 % within a quarter of it without ridge. Cost: some 10 × draws × D².
 
     Raises ValueError as pool_errors does, for draws below 1000 and below 5 dimensions, where means over runs
-    need not exist; ArithmeticError where weights do not settle.
+    need not exist; ArithmeticError where weights do not converge.
 
     Source: derived in docs/derivations/finite_size.
     """
@@ -70,7 +81,7 @@ def leverage_errors(
     return even.settled().errors(fit.moments, test, law.noise)
 
 
-def _require_laws(law: ContextLaw, new: ContextLaw | None) -> None:
+def _require_laws(law: Validated[ContextLaw], new: Validated[ContextLaw | None]) -> None:
     instance("law", law, ContextLaw)
     if new is not None:
         instance("new", new, ContextLaw)

@@ -8,8 +8,9 @@ and 1 + ρ the error of predicting nothing. The ridge λ is that of the loss
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from iclab.numerics import LEAST, MOST, Values, every, floats, increasing_root, instance, magnitude, one_of
+from iclab.numerics import LEAST, MOST, Validated, Values, every, floats, increasing_root, instance, magnitude, one_of
 from iclab.numerics.minima import least
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
@@ -20,35 +21,44 @@ from iclab.theory.pretraining.resolvent import (
     WishartMoments,
     bounded,
     effective_ridge,
-    moments,
+    wishart_moments_at,
 )
-from iclab.theory.pretraining.response import Averages, Contexts, Shift, endless, errors_from, with_limits
+from iclab.theory.pretraining.response import (
+    Averages,
+    Contexts,
+    Shift,
+    diverges_at_infinite_alpha,
+    errors_from,
+    with_limits,
+)
 
 __all__ = [
-    "Peak", "best_alpha", "best_ridge", "critical_kappa", "diversity_gap", "errors", "interpolation_peak",
+    "TARGETS", "Peak", "best_alpha", "best_ridge", "critical_kappa", "diversity_gap", "errors", "interpolation_peak",
 ]  # fmt: skip
 
 TARGETS = ("icl", "idg")
 _ALPHAS, _RIDGES = np.geomspace(LEAST, 1e20, 241), np.geomspace(LEAST, MOST, 81)
-_FLAT = 1 + 1e-15  # errors closer than this are the same to rounding, and the limit is taken
-_IDLE = 1 + 1e-9  # what contexts must save for a best length: the place of a shallower dip is lost in rounding
+_FLAT = 1 + 1e-15  # errors closer than this are equal to rounding, and the limit is taken
+_IDLE = 1 + 1e-9  # least relative saving of a best length: rounding hides where a shallower dip lies
 
 
 @dataclass(frozen=True)
 class Peak:
-    """What |τ − 1| times the ridgeless error tends to as τ → 1, from either side."""
+    """Limit of |τ − 1| times the ridgeless error as τ → 1, from either side."""
 
     icl: Values
     idg: Values
 
 
-def errors(ratios: Ratios, *, ridge: Values = 0.0, shift: Shift | None = None) -> Errors:
+def errors(
+    ratios: Validated[Ratios], *, ridge: Validated[ArrayLike] = 0.0, shift: Validated[Shift | None] = None
+) -> Errors:
     """ICL, IDG and training error of ridge regression on the readout; all fields broadcast together.
 
     Holds for white inputs and tasks at any ridge >= 0: without ridge it is the solution of least norm, with
-    ridge = inf nothing is learned. Limits are limits: at τ = 1 without ridge ICL and IDG are inf, and so is ICL
-    without ridge at α = ∞ with label noise where κ <= min(τ, 1). Units: squared label. Cost: a microsecond a
-    point on a large grid.
+    ridge = inf nothing is learned. Limits are returned as such: at τ = 1 without ridge ICL and IDG are inf, and so
+    is ICL without ridge at α = ∞ with label noise where κ <= min(τ, 1). Units: squared label. Cost: a microsecond
+    a point on a large grid.
 
     Raises ValueError for a negative ridge.
 
@@ -69,8 +79,8 @@ def errors(ratios: Ratios, *, ridge: Values = 0.0, shift: Shift | None = None) -
     return with_limits(Errors(icl, idg, train, at.xi), ratios, ridge, shift)
 
 
-def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
-    """ICL − IDG, what learning on K tasks in place of all of them costs on a new one. Falls like 1/κ.
+def diversity_gap(ratios: Validated[Ratios], *, ridge: Validated[ArrayLike] = 0.0) -> Values:
+    """ICL − IDG, the excess error on a new task after pretraining on K tasks only. Falls like 1/κ.
 
     Accurate also where the gap is far below both errors. At τ = ∞ and α → ∞ it tends to 1 − κ below κ = 1, at
     κ = 1 like ½ √((1 + ρ)/α), above like ((1 + ρ)/α)² κ(2κ − 1)/(κ − 1)³.
@@ -87,14 +97,14 @@ def diversity_gap(ratios: Ratios, *, ridge: Values = 0.0) -> Values:
     noise = x * m.inverse * (m.inverse_square / m.inverse) * m.kept * few
     spread = m.mixed / (x + at.xi) * (m.kept - m.lost) + noise
     gap = (m.lost_square * m.kept * few + idg / at.tau * spread) / at.kappa
-    gap = np.where(endless(ratios, ridge, None)[0], np.inf, gap)
+    gap = np.where(diverges_at_infinite_alpha(ratios, ridge, None)[0], np.inf, gap)
     vanished = np.isinf(ratios.alpha) & (at.ridge == 0) & (abs(gap) < VANISHED)
     none = np.isinf(ratios.kappa) | vanished
     return np.where(none, 0.0, gap)[()]
 
 
-def interpolation_peak(alpha: Values, kappa: Values, noise: Values) -> Peak:
-    """How high the peak at τ = 1 stands without ridge: |τ − 1| e → Peak from both sides.
+def interpolation_peak(alpha: Validated[Values], kappa: Validated[Values], noise: Validated[Values]) -> Peak:
+    """Height of the ridgeless peak at τ = 1: |τ − 1| e → Peak from both sides.
 
     Raises ValueError for ratios that are not positive and for negative noise.
 
@@ -107,17 +117,17 @@ def interpolation_peak(alpha: Values, kappa: Values, noise: Values) -> Peak:
     idg = at.contexts.noise + own.lost_pool + x * own.noisy
     icl = idg * (1 + x) * at.spectrum.inverse
     if not every(np.isfinite(ratios.alpha)):
-        icl = np.where(endless(replace(ratios, tau=2.0), 0.0, None)[0], np.inf, icl)
+        icl = np.where(diverges_at_infinite_alpha(replace(ratios, tau=2.0), 0.0, None)[0], np.inf, icl)
         icl, idg = (np.where(np.isinf(ratios.alpha) & (part < VANISHED), 0.0, part)[()] for part in (icl, idg))
     return Peak(icl, idg)
 
 
-def critical_kappa(tau: Values, noise: Values) -> Values:
-    """κ_c: below it the ridgeless ICL error is larger at α = ∞ than at some finite context length.
+def critical_kappa(tau: Validated[ArrayLike], noise: Validated[ArrayLike]) -> Values:
+    """κ_c, the pool size below which the ridgeless ICL error is larger at α = ∞ than at some finite α.
 
     With m = min(τ, 1), κ_c = m (1 + z) and z the positive root of (1 + |τ − 1|) z³ = ρ + 3ρz + (2ρ − 1) z². It
     tends to m for ρ → 0 and to 1 for τ → ∞, and these limits are returned; at ρ = 0 and at τ = ∞ themselves
-    longer contexts end up better at every κ. Exact for the approach to α = ∞; curves above it fall throughout
+    longer contexts are better in the end at every κ. Exact for the approach to α = ∞; curves above it fall throughout
     in every scan made.
 
     Raises ValueError for tau that is not positive and for negative noise.
@@ -135,12 +145,19 @@ def critical_kappa(tau: Values, noise: Values) -> Values:
     return (np.minimum(tau, 1) * (1 + np.where(rho > 0, z, 0.0)))[()]
 
 
-def best_alpha(kappa: Values, tau: Values, noise: Values, *, ridge: Values = 0.0, target: str = "icl") -> Values:
+def best_alpha(
+    kappa: Validated[Values],
+    tau: Validated[Values],
+    noise: Validated[Values],
+    *,
+    ridge: Validated[ArrayLike] = 0.0,
+    target: Validated[str] = "icl",
+) -> Values:
     """The context length, α = N/D, of least error; inf where longer is always better, 0 where shorter is.
 
-    0 is also the answer where no length saves more than 1e-9 of the error of contexts without examples, as in
+    0 is also returned where no length saves more than 1e-9 of the error of contexts without examples, as in
     much noise or few tasks. At τ = 1 without ridge, where every error is infinite, the limit τ → 1. A scan of α
-    from 1e-12 to 1e16, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth as a share of the
+    from 1e-12 to 1e16, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth relative to the
     error.
 
     Raises ValueError for ratios that are not positive, negative noise or ridge, and an unknown target.
@@ -165,13 +182,13 @@ def best_alpha(kappa: Values, tau: Values, noise: Values, *, ridge: Values = 0.0
     return np.where((best >= _ALPHAS[-1]) | (error(np.inf) <= _FLAT * least_error), np.inf, best)[()]
 
 
-def best_ridge(ratios: Ratios, *, target: str = "icl") -> Values:
-    """The ridge of least ICL or IDG error; 0 or inf where the error falls all the way there.
+def best_ridge(ratios: Validated[Ratios], *, target: Validated[str] = "icl") -> Values:
+    """The ridge of least ICL or IDG error; 0 or inf where the error decreases all the way.
 
     Where it falls towards ridge 0 but is larger without any, as at α = ∞ for κ <= τ in noise, no ridge is best:
-    the answer is the smallest, on a grid from 1e-40, that has the least error to rounding. A scan of the ridge
-    from 1e-40 to 1e40, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth as a share of the
-    error. The two targets want different ridges unless κ = ∞.
+    the result is the smallest, on a grid from 1e-40, that has the least error to rounding. A scan of the ridge
+    from 1e-40 to 1e40, polished to 1e-8 or, where the dip is shallow, to 1e-14 over its depth relative to the
+    error. The best ridges of the two targets differ unless κ = ∞.
 
     Raises ValueError for an unknown target.
 
@@ -209,13 +226,13 @@ class _Pretraining:
     spectrum: WishartMoments
 
     @classmethod
-    def of(cls, ratios: Ratios, ridge: Values) -> "_Pretraining":
+    def of(cls, ratios: Ratios, ridge: Validated[ArrayLike]) -> "_Pretraining":
         contexts = Contexts.of(1.0, floats(ratios.alpha), floats(ratios.noise))
         kappa, tau = bounded(floats(ratios.kappa), MANY), bounded(floats(ratios.tau), MANY)
         penalty = bounded(magnitude("ridge", ridge, zero=True), STRONG)
         xi = effective_ridge(contexts.x, kappa, tau, penalty)
         share = np.maximum(penalty / np.maximum(xi, 1e-300), (tau - 1) / tau)
-        return cls(contexts, kappa, tau, penalty, xi, share, moments(contexts.x + xi, kappa))
+        return cls(contexts, kappa, tau, penalty, xi, share, wishart_moments_at(contexts.x + xi, kappa))
 
     def averages(self) -> Averages:
         m, x = self.spectrum, self.contexts.x

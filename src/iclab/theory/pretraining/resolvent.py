@@ -9,13 +9,19 @@ averages of r/(r + ν) and ν/(r + ν), written here as sums of positive terms, 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, increasing_root, magnitude
+from iclab.numerics import Validated, Values, increasing_root, magnitude
 
-# Infinity is stood for by a number so far beyond all finite ones, at most 1e40, that every finite limit is reached
-# to the last digit. The sizes are ordered so that κ and τ are infinite even beside an infinite α.
+__all__ = [
+    "LONG", "MANY", "STRONG", "VANISHED", "WishartMoments", "bounded", "effective_ridge", "flat_ridge", "slack",
+    "unspent", "wishart_moments", "wishart_moments_at",
+]  # fmt: skip
+
+# These numbers replace infinity: so far beyond all finite sizes, at most 1e40, that every finite limit is reached to
+# the last digit. They are ordered so that κ and τ are infinite even relative to an infinite α.
 LONG, MANY, STRONG = 1e100, 1e250, 1e150  # α; κ and τ; ridge
-VANISHED = 1e-45  # more than is left, at the largest α, of an error that tends to zero at least like α^-1/2
+VANISHED = 1e-45  # bounds, at the largest α, an error that tends to zero at least like α^-1/2
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,7 @@ class WishartMoments:
     mixed: Values  # E r ν/(r + ν)²
 
 
-def wishart_moments(shift: Values, kappa: Values) -> WishartMoments:
+def wishart_moments(shift: Validated[ArrayLike], kappa: Validated[ArrayLike]) -> WishartMoments:
     """Averages over the law of Marchenko and Pastur, the spectrum of R = (1/K) Σ w wᵀ with K = κD, w ~ N(0, I).
 
     κ = ∞ is R = I. Every moment is accurate to some units of rounding, whatever ν > 0 and κ.
@@ -43,11 +49,11 @@ def wishart_moments(shift: Values, kappa: Values) -> WishartMoments:
     docs/derivations/proportional_limit.
     """
     nu = magnitude("shift", shift, infinite=False)
-    return moments(nu, bounded(magnitude("kappa", kappa), MANY))
+    return wishart_moments_at(nu, bounded(magnitude("kappa", kappa), MANY))
 
 
-def moments(nu: Values, kappa: Values) -> WishartMoments:
-    """wishart_moments, of values that have been checked and bounded.
+def wishart_moments_at(nu: Values, kappa: Values) -> WishartMoments:
+    """wishart_moments at values that have been checked and bounded.
 
     Source: derived in docs/derivations/proportional_limit.
     """
@@ -99,10 +105,10 @@ def flat_ridge(level: Values, tau: Values, ridge: Values) -> Values:
 
 
 def slack(xi: Values, x: Values, kappa: Values, tau: Values) -> tuple[Values, Values]:
-    """1 − df/τ and its slope in log ξ.
+    """1 − df/τ and its derivative in log ξ.
 
-    df nears its largest value, 1 or at small x the rank κ, where the sum is delicate: there the distance
-    from that value is known as a sum of small terms, and is used.
+    df nears its largest value, 1 or at small x the rank κ, where 1 − df cancels: there the distance from that
+    value, a sum of small terms, is used.
 
     Source: derived in docs/derivations/proportional_limit.
     """
@@ -114,7 +120,7 @@ def slack(xi: Values, x: Values, kappa: Values, tau: Values) -> tuple[Values, Va
     lost = xi / w  # 1 − df
     idle = kappa * (w * kept)  # κ − E r/(r + ν)
     low_rank = (idle + noise) < kappa * lost * (kappa < 1)
-    rank = low_rank * kappa + (1 - low_rank)
+    rank = low_rank * kappa + (1 - low_rank)  # κ where low_rank, else 1: quicker than np.where on scalars
     rest = low_rank * (idle - noise) + (1 - low_rank) * lost
     slope = xi * (kept * kept + noise / w) * (0.5 * (1 + (nu + 1 + c) / root))
     return unspent(df, rest, rank, tau), slope / tau
@@ -129,7 +135,7 @@ def unspent(df: Values, rest: Values, rank: Values, tau: Values) -> Values:
 
 
 def bounded(value: Values, large: float) -> Values:
-    """The value, with infinity replaced by a large number that stands for it.
+    """The value, with infinity replaced by a large number.
 
     Source: derived in docs/derivations/proportional_limit.
     """

@@ -1,4 +1,4 @@
-"""From averages over the spectrum of the features to errors: what isotropic and structured data share.
+"""Errors from averages over the spectrum of the features, for white and structured data.
 
 The mean solution Γ of pretraining is that of infinitely many sequences at the effective ridge. Finitely many
 add a fluctuation of Γ whose size is the in-distribution error itself, divided by τ:
@@ -11,13 +11,19 @@ add a fluctuation of Γ whose size is the in-distribution error itself, divided 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, every, floats, magnitude
+from iclab.numerics import Validated, Values, checks_its_fields, every, floats, magnitude
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.pretraining.resolvent import LONG, VANISHED, bounded
 
+__all__ = ["Averages", "Contexts", "Shift", "diverges_at_infinite_alpha", "errors_from", "with_limits"]
 
+Truths = bool | np.bool_ | np.ndarray  # one truth value or an array of them
+
+
+@checks_its_fields
 @dataclass(frozen=True)
 class Shift:
     """Contexts at test that differ from those of pretraining.
@@ -28,9 +34,9 @@ class Shift:
     Raises ValueError for an alpha or a task_scale that is not positive and for negative noise.
     """
 
-    alpha: Values | None = None  # α at test
-    noise: Values | None = None  # ρ at test
-    task_scale: Values = 1.0  # scale of the covariance of new tasks
+    alpha: ArrayLike | None = None  # α at test
+    noise: ArrayLike | None = None  # ρ at test
+    task_scale: ArrayLike = 1.0  # scale of the covariance of new tasks
 
     def __post_init__(self) -> None:
         if self.alpha is not None:
@@ -62,7 +68,7 @@ class Contexts:
 class Averages:
     """Traces over the features, for each input direction, with F = (R + N)^-1 and N = x + ξ for white inputs.
 
-    Lost is what the mean solution misses of a task, noisy what it lets through of context noise of size 1.
+    `lost` is the error of the mean solution on a task without noise, `noisy` its response to context noise of size 1.
     Spreads are tr W F (R + x) F, the response to a fluctuation, for W of the ridge, of context noise of size 1,
     of new tasks and of the pool.
     """
@@ -97,26 +103,26 @@ def errors_from(
     a = averages
     with np.errstate(divide="ignore"):  # τ = 1 without ridge
         own = pretraining.noise + a.lost_pool + pretraining.x * a.noisy
-        slope = share + a.ridge_spread / tau  # 1 − df₂/τ
-        idg = own / slope
+        unused = share + a.ridge_spread / tau  # 1 − df₂/τ
+        idg = own / unused
         spread = idg / tau
         lost, response = scale * a.lost_new, scale * a.new_spread
         icl = new.noise + lost + new.x * a.noisy + spread * (response + new.x * a.noise_spread)
-        train = share * (own / np.maximum(slope, 1e-200)) * share
+        train = share * (own / np.maximum(unused, 1e-200)) * share
     if pool is not None:
         idg = pool.noise + a.lost_pool + pool.x * a.noisy + spread * (a.pool_spread + pool.x * a.noise_spread)
     return icl, idg, train
 
 
-def endless(
-    ratios: Ratios, ridge: Values, shift: Shift | None, *, support: float = 1.0, exposed: bool = False
-) -> tuple[Values, Values]:
-    """Where ICL and IDG error are infinite: α = ∞ with label noise and without ridge.
+def diverges_at_infinite_alpha(
+    ratios: Ratios, ridge: Validated[ArrayLike], shift: Shift | None, *, support: float = 1.0, exposed: bool = False
+) -> tuple[Truths, Truths]:
+    """True where the ICL and the IDG error are infinite: at α = ∞ with label noise and without ridge.
 
-    Noise is then fitted without bound in directions that the pool does not span, and counts where a test context
-    reaches them: new tasks do, in the `support` of the pool (a share of all directions) or, if `exposed`, outside
-    it; context noise at a finite test length does everywhere. The pool spans the share min(κ, support): at τ equal
-    to it the directions that it spans are interpolated, and no test escapes.
+    Weights then diverge in directions that the pool does not span, and add to the error where a test context has a
+    component there: new tasks have one in the `support` of the pool (a fraction of all directions) or, if `exposed`,
+    outside it; context noise at a finite test length has one everywhere. The pool spans the fraction
+    min(κ, support): at τ equal to it the directions that it spans are interpolated, and every test error is infinite.
 
     Source: derived in docs/derivations/proportional_limit.
     """
@@ -131,15 +137,22 @@ def endless(
 
 
 def with_limits(
-    errors: Errors, ratios: Ratios, ridge: Values, shift: Shift | None, *, support: float = 1.0, exposed: bool = False
+    errors: Errors,
+    ratios: Ratios,
+    ridge: Validated[ArrayLike],
+    shift: Shift | None,
+    *,
+    support: float = 1.0,
+    exposed: bool = False,
 ) -> Errors:
-    """Errors in one shape, exact where an argument is infinite; for `support` and `exposed` see endless.
+    """Errors in one shape, exact where an argument is infinite; for `support` and `exposed` see
+    diverges_at_infinite_alpha.
 
     Source: derived in docs/derivations/proportional_limit.
     """
     icl, idg, train, xi = errors.icl, errors.idg, errors.train, errors.effective_ridge
     if not every(np.isfinite(ratios.alpha)):
-        no_icl, no_idg = endless(ratios, ridge, shift, support=support, exposed=exposed)
+        no_icl, no_idg = diverges_at_infinite_alpha(ratios, ridge, shift, support=support, exposed=exposed)
         icl, idg = np.where(no_icl, np.inf, icl), np.where(no_idg, np.inf, idg)
         free = np.asarray(ridge) == 0  # a ridge of 1e-40 leaves errors of 1e-80
         icl, idg, train, xi = (np.where(free & (part < VANISHED), 0.0, part)[()] for part in (icl, idg, train, xi))

@@ -8,31 +8,35 @@ has the deterministic equivalent (R + n_i)^-1 ≈ G_i = 1/(φ_i s c + n_i) with 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, increasing_root, instance, magnitude, require
+from iclab.numerics import Validated, Values, increasing_root, instance, magnitude, require
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory.pretraining.resolvent import MANY, STRONG, bounded, flat_ridge, unspent
 from iclab.theory.pretraining.response import Averages, Contexts, Shift, errors_from, with_limits
 
-Array = np.ndarray
-Spectrum = Float[Array, "D"]
+__all__ = ["structured_errors"]
+
+Spectrum = Float[np.ndarray, "D"]
+Table = Float[np.ndarray, "row D"]
+Column = Float[np.ndarray, "row 1"]
 
 
 def structured_errors(
-    ratios: Ratios,
+    ratios: Validated[Ratios],
     *,
-    task_eigenvalues: Spectrum,
-    input_eigenvalues: Spectrum | None = None,
-    test_task_eigenvalues: Spectrum | None = None,
-    ridge: Values = 0.0,
-    shift: Shift | None = None,
+    task_eigenvalues: Validated[Float[ArrayLike, "D"]],
+    input_eigenvalues: Validated[Float[ArrayLike, "D"] | None] = None,
+    test_task_eigenvalues: Validated[Float[ArrayLike, "D"] | None] = None,
+    ridge: Validated[ArrayLike] = 0.0,
+    shift: Validated[Shift | None] = None,
 ) -> Errors:
     """ICL, IDG and training error for structured tasks, and for structured inputs in the same basis.
 
     Eigenvalues are relative: 1 is the variance of white tasks, and of white inputs of covariance I/D. The
-    spectrum is taken as the limiting one, each eigenvalue repeated without end. New tasks have
+    spectrum is taken as the limiting one, each eigenvalue of infinite multiplicity. New tasks have
     `test_task_eigenvalues`, those of the pool unless given. The error of predicting nothing is mean(s c) + ρ.
     Units, ridge, limits and broadcasting as in `errors`, to which it reduces for white spectra. Cost: 0.2 s a
     point for 400 different input eigenvalues, a millisecond for white inputs.
@@ -53,25 +57,27 @@ def structured_errors(
         ratios.noise if shift.noise is None else shift.noise,
         shift.task_scale,
     )  # fmt: skip
-    answers = np.array([_errors_at(spectra, *map(float, point)) for point in grid])
-    found = Errors(*answers.T.reshape(4, *grid.shape))
+    points = np.array([_errors_at(spectra, *map(float, point)) for point in grid])
+    found = Errors(*points.T.reshape(4, *grid.shape))
     support, exposed = float(np.mean(spectra.pool > 0)), bool(np.any(spectra.new[spectra.pool == 0] > 0))
     return with_limits(found, ratios, penalty, shift, support=support, exposed=exposed)
 
 
 @dataclass(frozen=True)
 class _Spectra:
-    """Variances of tasks in whitened inputs, and the input eigenvalues; `rows` are those that differ."""
+    """Variances of tasks in whitened inputs, and the input eigenvalues; `rows` are the distinct ones."""
 
     inputs: Spectrum  # s
     pool: Spectrum  # s c
     new: Spectrum  # s c of new tasks
-    rows: Float[Array, "row"]
-    row: Array  # which row an input direction is
-    weight: Float[Array, "row"]
+    rows: Float[np.ndarray, "row"]
+    row: Int[np.ndarray, "D"]  # the row of each input direction
+    weight: Float[np.ndarray, "row"]
 
     @classmethod
-    def of(cls, tasks: Spectrum, inputs: Spectrum | None, new: Spectrum | None) -> "_Spectra":
+    def of(
+        cls, tasks: Validated[ArrayLike], inputs: Validated[ArrayLike | None], new: Validated[ArrayLike | None]
+    ) -> "_Spectra":
         pool = _spectrum("task_eigenvalues", tasks)
         require(bool(np.any(pool > 0)), "task_eigenvalues must hold a positive one; got zeros only.")
         s = np.ones_like(pool) if inputs is None else _spectrum("input_eigenvalues", inputs)
@@ -85,19 +91,19 @@ class _Spectra:
         rows, row, count = np.unique(s, return_inverse=True, return_counts=True)
         return cls(s, s * pool, s * fresh, rows, row, count / len(s))
 
-    def mean(self, table: Float[Array, "row D"]) -> float:
+    def mean(self, table: Table) -> float:
         """Mean over input directions i and directions j."""
         return float(self.weight @ np.mean(table, axis=1))
 
 
 @dataclass(frozen=True)
 class _Equivalent:
-    """The deterministic equivalent of the pool at an effective ridge, a row for each distinct input direction."""
+    """The deterministic equivalent of the pool at an effective ridge; one row per distinct input eigenvalue."""
 
-    ridge: Float[Array, "row D"]  # ξ/(s_i s_j)
-    n: Float[Array, "row D"]
-    phi: Float[Array, "row 1"]
-    green: Float[Array, "row D"]  # G
+    ridge: Table  # ξ/(s_i s_j)
+    n: Table
+    phi: Column
+    green: Table  # G
 
     @classmethod
     def at(cls, spectra: _Spectra, x: float, xi: float, kappa: float) -> "_Equivalent":
@@ -105,11 +111,11 @@ class _Equivalent:
         ridge = (xi / spectra.rows)[:, None] / spectra.inputs
         n = x + ridge
 
-        def equation(phi: Float[Array, "row 1"]) -> tuple[Array, Array]:
+        def equation(phi: Column) -> tuple[Column, Column]:
             green = 1 / (phi * c + n)
-            missed = n * green
-            kept, lost = phi * _mean(c * green), _mean(missed)
-            slope = phi * (1 + _mean(c * missed * green) / kappa)
+            residual = n * green
+            kept, lost = phi * _mean(c * green), _mean(residual)
+            slope = phi * (1 + _mean(c * residual * green) / kappa)
             return phi - lost + kept * ((1 - kappa) / kappa), slope
 
         lower = 1 / (1 + _mean(c / n) / kappa)
@@ -117,7 +123,7 @@ class _Equivalent:
         return cls(ridge, n, phi, 1 / (phi * c + n))
 
     def averages(self, spectra: _Spectra, x: float, kappa: float) -> Averages:
-        """The traces that the errors are made of: over directions j for spreads, on the diagonal for the rest."""
+        """The traces in the errors: over directions j for spreads, on the diagonal for the rest."""
         c, new, square = spectra.pool, spectra.new, self.green**2
         link = _mean(c * self.n * square) / kappa
         psi = self.phi / (1 + link)
@@ -179,11 +185,11 @@ def _effective_ridge(spectra: _Spectra, x: float, kappa: float, tau: float, ridg
     return float(increasing_root(equation, flat_ridge(least, tau, ridge), flat_ridge(mean, tau, ridge)))
 
 
-def _mean(table: Float[Array, "row D"]) -> Float[Array, "row 1"]:
+def _mean(table: Table) -> Column:
     return np.mean(table, axis=1, keepdims=True)
 
 
-def _spectrum(name: str, spectrum: Spectrum) -> Spectrum:
+def _spectrum(name: str, spectrum: Validated[ArrayLike]) -> Spectrum:
     numbers = np.atleast_1d(
         magnitude(name, spectrum, zero=True, infinite=False, advice="Variances are never negative.")
     )

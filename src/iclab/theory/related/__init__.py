@@ -1,4 +1,4 @@
-"""Related systems: attention of limited rank, heads that read one parity each, classification by patterns."""
+"""Related systems: attention of limited rank, heads with one parity each, classification by patterns."""
 
 from iclab.theory.related import parity_heads, pattern_matching, rank_limited
 

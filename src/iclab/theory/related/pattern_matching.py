@@ -1,11 +1,13 @@
-"""What no attention can avoid in classifying by patterns: contexts without an example that matters."""
+"""The error floor of attention in classification by patterns: contexts without a relevant example."""
 
 from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, checked, every, require
+from iclab.numerics import Validated, Values, checked, every, require
+
+__all__ = ["matching_floor"]
 
 
-def matching_floor(relevant: ArrayLike, context_length: ArrayLike) -> Values:
+def matching_floor(relevant: Validated[ArrayLike], context_length: Validated[ArrayLike]) -> Values:
     """Error of attention that finds every example with the query's pattern and guesses where there is none.
 
     ½ (1 − α/2)^N with the fraction α of examples that carry one of the two patterns of the task, evenly. A floor for

@@ -1,40 +1,52 @@
-"""Linear attention of limited rank, and what label noise does to it at test time.
+"""Linear attention of limited rank under label noise at test time.
 
-A layer of rank r that was pretrained to its optimum holds the r most worthy modes; its losses are the plateaus of
-separate key and query. Tested in contexts with more label noise, every mode adds to the error in proportion to that
-noise, so that large ranks can end up worse. Losses hold the noise of the label that is asked for.
+A layer of rank r that was pretrained to its optimum has learned the r modes of largest contribution to the loss; its
+losses are the plateaus of separate key and query. Tested in contexts with more label noise, every mode adds to the
+error in proportion to that noise, so that large ranks can be worse. Losses include the noise of the query's label.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
-from iclab.numerics import Values, checked_covariance, instance, nonnegative, numbers, require, whole_number
+from iclab.numerics import (
+    Validated,
+    Values,
+    checked_covariance,
+    instance,
+    nonnegative,
+    numbers,
+    require,
+    whole_number,
+)
 from iclab.theory.population import Moments, loss, modes, moments_from
 from iclab.theory.related.parity_heads import parity_loss, parity_strengths, parity_test_loss
 
 __all__ = [
     "TestContexts", "best_rank", "contexts", "critical_noise", "crossover", "parity_loss", "parity_strengths",
-    "parity_test_loss", "relabelled_contexts", "test_loss",
+    "parity_test_loss", "relabeled_contexts", "test_loss",
 ]  # fmt: skip
 
-Array = np.ndarray
 TIE = 1e-12  # relative to the loss of predicting nothing: ranks closer than this are equally good
 
 
 @dataclass(frozen=True)
 class TestContexts:
-    """Contexts that a frozen layer is tested in, before their labels get noise."""
+    """Test contexts of a frozen layer, before noise is added to their labels."""
 
     clean: Moments
-    context_length: int  # M, labelled examples before the query
+    context_length: int  # M, labeled examples before the query
 
 
 def contexts(
-    input_covariance: Float[Array, "D D"], context_length: int, *, task_covariance: Float[Array, "D D"] | None = None
+    input_covariance: Validated[Float[np.ndarray, "D D"]],
+    context_length: Validated[int],
+    *,
+    task_covariance: Validated[Float[np.ndarray, "D D"] | None] = None,
 ) -> TestContexts:
-    """Contexts whose labels come from the task that is asked for, drawn from a covariance (default: identity).
+    """Test contexts labeled by the task of the query, drawn from a covariance (default: identity).
 
     Raises ValueError for matrices that are no covariances and for lengths below 1.
 
@@ -44,14 +56,14 @@ def contexts(
     return TestContexts(moments_from(input_covariance, length, task_covariance=task_covariance), length)
 
 
-def relabelled_contexts(
-    input_covariance: Float[Array, "D D"],
-    context_length: int,
+def relabeled_contexts(
+    input_covariance: Validated[Float[np.ndarray, "D D"]],
+    context_length: Validated[int],
     *,
-    context_task: Float[Array, "D"],
-    target_task: Float[Array, "D"],
+    context_task: Validated[Float[ArrayLike, "D"]],
+    target_task: Validated[Float[ArrayLike, "D"]],
 ) -> TestContexts:
-    """Contexts labelled by one task while another is asked for: what they differ in are irrelevant features.
+    """Test contexts labeled by another task than the query; the tasks differ by irrelevant features.
 
     Where both are the same, this is one task in place of an average over tasks.
 
@@ -61,19 +73,24 @@ def relabelled_contexts(
     """
     length = whole_number("context_length", context_length)
     size = len(checked_covariance("input_covariance", input_covariance))
-    told, asked = (_task(name, task, size)
-                   for name, task in (("context_task", context_task), ("target_task", target_task)))  # fmt: skip
-    law = moments_from(input_covariance, length, task_covariance=np.outer(told, told))
-    seen, wanted = law.input_covariance @ told, law.input_covariance @ asked
-    clean = Moments(np.outer(seen, wanted), law.second, law.input_covariance, float(asked @ wanted))
+    context, target = _task("context_task", context_task, size), _task("target_task", target_task, size)
+    law = moments_from(input_covariance, length, task_covariance=np.outer(context, context))
+    summary, cross = law.input_covariance @ context, law.input_covariance @ target
+    clean = Moments(np.outer(summary, cross), law.second, law.input_covariance, float(target @ cross))
     return TestContexts(clean, length)
 
 
-def test_loss(pretrained: Moments, tested: TestContexts, *, rank: int, noise: Values) -> Values:
+def test_loss(
+    pretrained: Validated[Moments],
+    tested: Validated[TestContexts],
+    *,
+    rank: Validated[int],
+    noise: Validated[ArrayLike],
+) -> Values:
     """Loss of the best layer of a rank, frozen after pretraining, in test contexts with label noise.
 
-    Affine in the noise, a variance, which may be an array. The label that is asked for carries it too: the error
-    against clean targets is this loss minus the noise.
+    Affine in the noise, a variance, which may be an array. The query's label has it too: the error against clean
+    targets is this loss minus the noise.
 
     Raises ValueError for a rank outside 1..D, for negative noise and for tests of another dimension.
 
@@ -85,10 +102,12 @@ def test_loss(pretrained: Moments, tested: TestContexts, *, rank: int, noise: Va
     return (clean[chosen] + slope[chosen] * nonnegative("noise", noise))[()]
 
 
-def best_rank(pretrained: Moments, tested: TestContexts, noise: Values = 0.0) -> Int[Array, "*noise"]:
-    """Rank of least test loss at a level of label noise, found by comparing all ranks; 0: predict nothing.
+def best_rank(
+    pretrained: Validated[Moments], tested: Validated[TestContexts], noise: Validated[ArrayLike] = 0.0
+) -> np.integer | Int[np.ndarray, "*noise"]:
+    """Rank of least test loss at a level of label noise, by comparison of all ranks; 0: predict nothing.
 
-    Among ranks that are equally good the smallest: directions that are worth nothing are not counted.
+    The smallest of ranks that are equally good: modes without contribution are not counted.
 
     Raises ValueError for negative noise and for tests of another dimension.
 
@@ -100,12 +119,12 @@ def best_rank(pretrained: Moments, tested: TestContexts, noise: Values = 0.0) ->
     return np.argmax(good, axis=-1)[()]
 
 
-def critical_noise(pretrained: Moments, tested: TestContexts) -> Float[Array, "mode"]:
-    """Label noise of the test up to which each mode, added to all that are worth more, lowers the test loss.
+def critical_noise(pretrained: Validated[Moments], tested: Validated[TestContexts]) -> Float[np.ndarray, "mode"]:
+    """Label noise of the test up to which each mode, added to all of larger contribution, lowers the test loss.
 
-    Most worthy mode first. Where inputs and tasks commute it is M ω (2/u − λ) − tr ΩΛ − λω with the mode's Γ entry
-    u, whatever else is held; for clean pretraining at the length of the test and Ω = I it is (N + 1) λ + tr Λ. A
-    negative number says that the mode hurts at any noise; a mode that is worth nothing has 0.
+    Largest contribution first. Where inputs and tasks commute it is M ω (2/u − λ) − tr ΩΛ − λω with the mode's Γ
+    entry u, for any other modes; for clean pretraining at the length of the test and Ω = I it is (N + 1) λ + tr Λ. A
+    negative number means that the mode hurts at any noise; a mode without contribution has 0.
 
     Raises ValueError for tests with another input covariance than that of pretraining: there modes may interact.
 
@@ -119,15 +138,17 @@ def critical_noise(pretrained: Moments, tested: TestContexts) -> Float[Array, "m
     )
     clean, slope = _by_rank(pretrained, tested)
     helps, costs = -np.diff(clean), np.diff(slope)
-    return np.divide(helps, costs, out=np.zeros(len(helps)), where=modes(pretrained).worth > 0)
+    return np.divide(helps, costs, out=np.zeros(len(helps)), where=modes(pretrained).contribution > 0)
 
 
-def crossover(pretrained: Moments, tested: TestContexts, smaller: int, larger: int) -> float:
-    """Label noise of the test at which two ranks do equally well; below it the larger one is better.
+def crossover(
+    pretrained: Validated[Moments], tested: Validated[TestContexts], smaller: Validated[int], larger: Validated[int]
+) -> float:
+    """Label noise of the test at which two ranks have equal loss; below it the larger one is better.
 
     Negative where the larger rank is worse at any noise.
 
-    Raises ValueError for ranks outside 1..D or not in order, and where noise does not tell them apart.
+    Raises ValueError for ranks outside 1..D or not in order, and where noise affects both alike.
 
     Source: derived in docs/derivations/rank_limited.
     """
@@ -137,23 +158,25 @@ def crossover(pretrained: Moments, tested: TestContexts, smaller: int, larger: i
     clean, slope = _by_rank(pretrained, tested)
     require(
         bool(slope[high] > slope[low] * (1 + TIE)),
-        f"larger must hold modes that {smaller} does not, and that noise enters; got {larger}. Lower it.",
+        f"larger must add modes that noise enters to those of rank {smaller}; got {larger}. Lower it.",
     )
     return float((clean[low] - clean[high]) / (slope[high] - slope[low]))
 
 
-def _by_rank(pretrained: Moments, tested: TestContexts) -> tuple[Float[Array, "rank"], Float[Array, "rank"]]:
-    """Test loss without noise, and its slope in the noise, at ranks 0..D."""
+def _by_rank(
+    pretrained: Validated[Moments], tested: Validated[TestContexts]
+) -> tuple[Float[np.ndarray, "rank"], Float[np.ndarray, "rank"]]:
+    """Test loss without noise, and its derivative in the noise, at ranks 0..D."""
     _require_fit(pretrained, tested)
     held = modes(pretrained)
     gamma = np.cumsum(np.einsum("im,jm->mij", held.left, held.right), axis=0)
     gamma = np.concatenate([np.zeros((1, *gamma.shape[1:])), gamma])
     inputs = tested.clean.input_covariance
     spread = np.einsum("rij,rij->r", gamma, inputs @ gamma @ inputs)
-    return loss(tested.clean, gamma), 1 + spread / tested.context_length
+    return np.asarray(loss(tested.clean, gamma)), 1 + spread / tested.context_length
 
 
-def _require_fit(pretrained: Moments, tested: TestContexts) -> None:
+def _require_fit(pretrained: Validated[Moments], tested: Validated[TestContexts]) -> None:
     instance("pretrained", pretrained, Moments)
     instance("tested", tested, TestContexts)
     require(
@@ -162,13 +185,13 @@ def _require_fit(pretrained: Moments, tested: TestContexts) -> None:
     )
 
 
-def _checked_rank(name: str, rank: int, moments: Moments) -> int:
+def _checked_rank(name: str, rank: Validated[int], moments: Moments) -> int:
     whole = whole_number(name, rank)
     require(whole <= moments.dimension, f"{name} must be between 1 and D = {moments.dimension}; got {rank!r}.")
     return whole
 
 
-def _task(name: str, task: Float[Array, "D"], dimension: int) -> Float[Array, "D"]:
+def _task(name: str, task: Validated[ArrayLike], dimension: int) -> Float[np.ndarray, "D"]:
     vector = numbers(name, task)
     require(
         vector.shape == (dimension,) and bool(np.all(np.isfinite(vector))),

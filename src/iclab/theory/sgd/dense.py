@@ -4,29 +4,29 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import numbers, require, whole_number
+from iclab.numerics import Validated, numbers, require, whole_number
 from iclab.theory.population import gradient, loss
 from iclab.theory.sgd.moments import ContextMoments, checked_batch, context_moments, gradient_second
 
-Array = np.ndarray
+__all__ = ["dense_expected_loss", "dense_step"]
 
 
 def dense_expected_loss(
-    input_covariance: Float[Array, "D D"],
-    context_lengths: int | Sequence[int],
+    input_covariance: Validated[Float[ArrayLike, "D D"]],
+    context_lengths: Validated[int | Sequence[int]],
     *,
-    task_covariance: Float[Array, "D D"] | None = None,
-    noise: float = 0.0,
-    rate: float,
-    batch: float,
-    steps: int,
-    start: Float[Array, "D D"] | None = None,
-) -> Float[Array, "step"]:
+    task_covariance: Validated[Float[ArrayLike, "D D"] | None] = None,
+    noise: Validated[float] = 0.0,
+    rate: Validated[float],
+    batch: Validated[float],
+    steps: Validated[int],
+    start: Validated[Float[ArrayLike, "D D"] | None] = None,
+) -> Float[np.ndarray, "step"]:
     """Mean squared error of one-pass SGD on Γ at steps 0 … steps, for covariances that need not commute. Exact.
 
-    For diagonal ones expected_loss() gives the same from D² numbers. Cost: dense_cost(), known before the
-    run. inf after overflow.
+    For diagonal ones expected_loss() gives the same from D² numbers. Cost: dense_cost(). inf after overflow.
 
     Raises ValueError for impossible laws and settings, and for D whose second moment does not fit into memory.
 
@@ -48,27 +48,32 @@ def dense_expected_loss(
 
 
 def dense_step(
-    law: ContextMoments, mean: Float[Array, "D D"], second: Float[Array, "D D D D"], *, rate: float, per_batch: float
-) -> tuple[Float[Array, "D D"], Float[Array, "D D D D"]]:
+    law: ContextMoments,
+    mean: Float[np.ndarray, "D D"],
+    second: Float[np.ndarray, "D D D D"],
+    *,
+    rate: float,
+    per_batch: float,
+) -> tuple[Float[np.ndarray, "D D"], Float[np.ndarray, "D D D D"]]:
     """E Γ and E Γ_ij Γ_kl after one step on batches of size B, per_batch = 1/B.
 
     Source: derived in docs/derivations/sgd.
     """
     population = law.population
     drift = gradient(population, mean) / 2
-    once = _dragged(law, second) - np.multiply.outer(population.cross, mean)
-    twice = _dragged(law, once.transpose(2, 3, 0, 1)) - np.multiply.outer(population.cross, drift)
+    once = _curved(law, second) - np.multiply.outer(population.cross, mean)
+    twice = _curved(law, once.transpose(2, 3, 0, 1)) - np.multiply.outer(population.cross, drift)
     noisy = (1 - per_batch) * twice + per_batch * gradient_second(law, mean, second)
     return mean - rate * drift, second - rate * (once + once.transpose(2, 3, 0, 1)) + rate**2 * noisy
 
 
-def _dragged(law: ContextMoments, second: Float[Array, "D D D D"]) -> Float[Array, "D D D D"]:
+def _curved(law: ContextMoments, second: Float[np.ndarray, "D D D D"]) -> Float[np.ndarray, "D D D D"]:
     """C Γ Λ on the first pair of indices."""
     population = law.population
     return np.einsum("im,mnkl,nj->ijkl", population.second, second, population.input_covariance, optimize=True)
 
 
-def _loss(law: ContextMoments, mean: Float[Array, "D D"], second: Float[Array, "D D D D"]) -> float:
+def _loss(law: ContextMoments, mean: Float[np.ndarray, "D D"], second: Float[np.ndarray, "D D D D"]) -> float:
     """E L: the loss is quadratic, so the covariance of Γ adds to the loss of the mean."""
     population = law.population
     covariance = second - np.multiply.outer(mean, mean)

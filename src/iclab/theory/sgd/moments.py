@@ -1,4 +1,4 @@
-"""Moments of eighth order of one context, for any covariances: what the gradient's second moment is made of.
+"""Moments of eighth order of one context, for any covariances, from which the gradient's second moment follows.
 
 Given the task w, labels have power t₂ = wᵀΛw + noise and the summary is h = c m + √(t₂ c/N) (Λ − m mᵀ/t₂)^½ g, with
 m = Λw, c = χ²_N/N and g standard normal. Isserlis over g, then over w, gives every moment below.
@@ -6,16 +6,20 @@ m = Λw, c = χ²_N/N and g standard normal. Isserlis over g, then over w, gives
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import checked_number, positive, require
+from iclab.numerics import Validated, checked_number, positive, require
 from iclab.problem import checked_lengths
 from iclab.theory.population import Moments, moments_from
 
-Array = np.ndarray
+__all__ = [
+    "LARGEST", "ContextMoments", "Cost", "LengthFactors", "checked_batch", "context_moments", "dense_cost",
+    "diagonal_cost", "gradient_second",
+]  # fmt: skip
+
 LARGEST = 2**28  # bytes of the arrays of D⁴ numbers that a dense second moment may take
 COPIES = 16  # arrays of D⁴ numbers alive in one step
 
@@ -36,7 +40,7 @@ class LengthFactors:
     second_per_square: float
 
     @classmethod
-    def of(cls, lengths: tuple[int, ...]) -> Self:
+    def of(cls, lengths: tuple[int, ...]) -> "LengthFactors":
         """The factors of lengths mixed evenly."""
         per = 1 / np.array(lengths, dtype=float)
         second = 1 + 2 * per
@@ -50,20 +54,20 @@ class LengthFactors:
 class ContextMoments:
     """Moments of the summary h and the task w of one context.
 
-    Those that the loss reads are in `population`; tasks_ijab = E h_i h_j w_a w_b, mixed_ijka = E h_i h_j h_k w_a,
+    Those of the loss are in `population`; tasks_ijab = E h_i h_j w_a w_b, mixed_ijka = E h_i h_j h_k w_a,
     summaries_ijkl = E h_i h_j h_k h_l.
     """
 
     population: Moments
     noise: float
-    tasks: Float[Array, "D D D D"]
-    mixed: Float[Array, "D D D D"]
-    summaries: Float[Array, "D D D D"]
+    tasks: Float[np.ndarray, "D D D D"]
+    mixed: Float[np.ndarray, "D D D D"]
+    summaries: Float[np.ndarray, "D D D D"]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run will take: memory in bytes, time in CPU seconds of one core, to a factor of about two."""
+    """Cost of a run: memory in bytes, time in CPU seconds of one core, to a factor of about two."""
 
     memory: int
     seconds: float
@@ -86,13 +90,13 @@ def diagonal_cost(dimension: int, steps: int) -> Cost:
 
 
 def context_moments(
-    input_covariance: Float[Array, "D D"],
-    context_lengths: int | Sequence[int],
+    input_covariance: Validated[Float[ArrayLike, "D D"]],
+    context_lengths: Validated[int | Sequence[int]],
     *,
-    task_covariance: Float[Array, "D D"] | None = None,
-    noise: float = 0.0,
+    task_covariance: Validated[Float[ArrayLike, "D D"] | None] = None,
+    noise: Validated[float] = 0.0,
 ) -> ContextMoments:
-    """The moments for input covariance Λ and task covariance Ω, commuting or not; lengths are mixed evenly.
+    """Moments for input covariance Λ and task covariance Ω, commuting or not; lengths are mixed evenly.
 
     Raises ValueError for a law that population.moments_from() refuses, and where the moments do not fit into memory.
 
@@ -130,22 +134,22 @@ def context_moments(
 
 
 def gradient_second(
-    law: ContextMoments, mean: Float[Array, "D D"], second: Float[Array, "D D D D"]
-) -> Float[Array, "D D D D"]:
+    law: ContextMoments, mean: Float[np.ndarray, "D D"], second: Float[np.ndarray, "D D D D"]
+) -> Float[np.ndarray, "D D D D"]:
     """E g_ij g_kl for g = h (hᵀ Γ x_q − y_q) x_qᵀ of one context, given E Γ and E Γ_ij Γ_kl.
 
     Source: derived in docs/derivations/sgd.
     """
     inputs = law.population.input_covariance
-    pulled = np.einsum("ikcb,ca->ikab", law.mixed, mean)
+    explained = np.einsum("ikcb,ca->ikab", law.mixed, mean)
     moved = np.einsum("ikcd,cadb->ikab", law.summaries, second, optimize=True)
-    unexplained = law.tasks - 2 * _swapped(pulled) + moved  # E h_i h_k v_a v_b with v = w − Γᵀh
+    unexplained = law.tasks - 2 * _swapped(explained) + moved  # E h_i h_k v_a v_b with v = w − Γᵀh
     power = np.einsum("ikab,ab->ik", unexplained, inputs) + law.noise * law.population.second
-    turned = inputs @ unexplained @ inputs
-    return np.einsum("ik,jl->ijkl", power, inputs) + 2 * turned.transpose(0, 2, 1, 3)
+    weighted = inputs @ unexplained @ inputs
+    return np.einsum("ik,jl->ijkl", power, inputs) + 2 * weighted.transpose(0, 2, 1, 3)
 
 
-def checked_batch(rate: float, batch: float) -> float:
+def checked_batch(rate: Validated[float], batch: Validated[float]) -> float:
     """1/B. Raises ValueError for a rate that is not positive and finite or a batch that is no whole number >= 1.
 
     Source: no formula; conventions of docs/derivations/sgd.
@@ -159,12 +163,12 @@ def checked_batch(rate: float, batch: float) -> float:
     return 1 / size
 
 
-def _paired(first: Array, last: Array) -> Array:
+def _paired(first: np.ndarray, last: np.ndarray) -> np.ndarray:
     """first_ij last_kl + first_ik last_jl + first_jk last_il, for a symmetric `first`."""
     product = np.multiply.outer(first, last)
     return product + product.transpose(0, 2, 1, 3) + product.transpose(2, 0, 1, 3)
 
 
-def _swapped(tensor: Array) -> Array:
+def _swapped(tensor: np.ndarray) -> np.ndarray:
     """Mean of a tensor and its mirror image in the last two indices."""
     return (tensor + tensor.swapaxes(-1, -2)) / 2

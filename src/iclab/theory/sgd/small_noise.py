@@ -8,25 +8,31 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, numbers, pair, require, whole_number
+from iclab.numerics import Validated, instance, numbers, pair, require, whole_number
 from iclab.outcomes import SmallNoiseLoss
 from iclab.problem import Regression
 from iclab.theory.population import gradient, loss
 from iclab.theory.sgd.moments import ContextMoments, checked_batch, context_moments, gradient_second
 
-Array = np.ndarray
+__all__ = ["balance_step", "expected_balance_step", "small_noise_loss"]
 
 
 def small_noise_loss(
-    problem: Regression, *, rate: float, batch: float, steps: int, start: tuple[float, ArrayLike]
+    problem: Validated[Regression],
+    *,
+    rate: Validated[float],
+    batch: Validated[float],
+    steps: Validated[int],
+    start: Validated[tuple[float, ArrayLike]],
 ) -> SmallNoiseLoss:
     """Expected loss and balance of SGD on one head at steps 0 … steps, to first order in rate/batch.
 
     `start` is (u₀, U₀), U₀ a scalar (times the identity), one number per mode, or a matrix. Holds while the returned
     spread is small, a few percent. It fails near the saddle at tiny starts, where noise sets the time of escape, and
-    near the critical rate. Dense: D⁴ numbers, about D⁶ multiplications a step.
+    near the critical learning rate. Dense: D⁴ numbers, about D⁶ multiplications a step.
 
-    Where the rate is so large that descent itself diverges the numbers grow, and are infinite after overflow.
+    Where the learning rate is so large that descent itself diverges the numbers grow, and are infinite after
+    overflow.
 
     Raises ValueError for impossible settings and for D whose covariance does not fit into memory.
 
@@ -43,9 +49,9 @@ def small_noise_loss(
     curvature = _curvature(law, weights)
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(steps + 1):
-            slope, curvature = _slope(law, weights), _curvature(law, weights)
+            half_gradient, curvature = _half_gradient(law, weights), _curvature(law, weights)
             deterministic = float(loss(law.population, _gamma(weights)))
-            noise = 2 * slope @ shift + np.sum(curvature * covariance)
+            noise = 2 * half_gradient @ shift + np.sum(curvature * covariance)
             balance = sign @ (weights**2 + 2 * weights * shift + np.diag(covariance))
             spread = np.sqrt(np.trace(covariance)) / max(float(np.linalg.norm(weights)), np.finfo(float).tiny)
             row = np.array([deterministic + noise, deterministic, balance, spread])
@@ -53,21 +59,21 @@ def small_noise_loss(
                 break
             rows[step] = row
             kept = np.eye(len(weights)) - rate * curvature
-            shift = kept @ shift - rate / 2 * _bent(law, weights, covariance)
+            shift = kept @ shift - rate / 2 * _third_derivative(law, weights, covariance)
             covariance = kept @ covariance @ kept + rate**2 * per_batch * _gradient_covariance(law, weights)
-            weights = weights - rate * slope
+            weights = weights - rate * half_gradient
     finite = bool(np.all(np.isfinite(rows)))
     stable = finite and rate * float(np.linalg.eigvalsh(curvature)[-1]) < 2
     return SmallNoiseLoss(rate * np.arange(steps + 1), *rows.T, stable=stable)
 
 
 def balance_step(
-    value: Float[Array, "*batch"],
-    key_query: Float[Array, "*batch D D"],
-    gradient: Float[Array, "*batch D D"],
+    value: Validated[Float[ArrayLike, "*batch"]],
+    key_query: Validated[Float[ArrayLike, "*batch D D"]],
+    gradient: Validated[Float[ArrayLike, "*batch D D"]],
     *,
-    rate: float,
-) -> Float[Array, "*batch"]:
+    rate: Validated[float],
+) -> float | Float[np.ndarray, "*batch"]:
     """Exact change of u² − |U|² in one step: rate² (⟨g, U⟩² − u² |g|²).
 
     g is the gradient with respect to Γ of half the mean squared error of the step's batch. On balanced weights the
@@ -80,7 +86,12 @@ def balance_step(
 
 
 def expected_balance_step(
-    problem: Regression, value: float, key_query: Float[Array, "D D"], *, rate: float, batch: float
+    problem: Validated[Regression],
+    value: Validated[float],
+    key_query: Validated[ArrayLike],
+    *,
+    rate: Validated[float],
+    batch: Validated[float],
 ) -> float:
     """Average over batches of balance_step() at given weights; exact.
 
@@ -90,7 +101,7 @@ def expected_balance_step(
     per_batch = checked_batch(rate, batch)
     law, weights = _law(problem), _weights(problem.dimension, (value, key_query))
     covariance = per_batch * _gradient_covariance(law, weights)
-    change = _slope(law, weights) ** 2 + np.diag(covariance)
+    change = _half_gradient(law, weights) ** 2 + np.diag(covariance)
     return float(rate**2 * (change[0] - np.sum(change[1:])))
 
 
@@ -103,7 +114,7 @@ def _law(problem: Regression) -> ContextMoments:
     )
 
 
-def _weights(dimension: int, start: tuple[float, ArrayLike]) -> Float[Array, "n"]:
+def _weights(dimension: int, start: Validated[tuple[float, ArrayLike]]) -> Float[np.ndarray, "n"]:
     value, matrix = (numbers("start", part) for part in pair("start", start))
     require(
         value.shape == () and matrix.shape in ((), (dimension,), (dimension, dimension)),
@@ -114,42 +125,44 @@ def _weights(dimension: int, start: tuple[float, ArrayLike]) -> Float[Array, "n"
     return np.concatenate([[value], full.ravel()])
 
 
-def _gamma(weights: Float[Array, "n"]) -> Float[Array, "D D"]:
+def _gamma(weights: Float[np.ndarray, "n"]) -> Float[np.ndarray, "D D"]:
     size = round(np.sqrt(len(weights) - 1))
     return weights[0] * weights[1:].reshape(size, size)
 
 
-def _slope(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n"]:
+def _half_gradient(law: ContextMoments, weights: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
     """Gradient of half the population loss in (u, U)."""
     flow = gradient(law.population, _gamma(weights)).ravel() / 2
     return np.concatenate([[flow @ weights[1:]], weights[0] * flow])
 
 
-def _drag(law: ContextMoments) -> Float[Array, "n n"]:
+def _gamma_hessian(law: ContextMoments) -> Float[np.ndarray, "n n"]:
     """M, the Hessian of half the population loss in vec Γ."""
     return np.kron(law.population.second, law.population.input_covariance)
 
 
-def _curvature(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n n"]:
+def _curvature(law: ContextMoments, weights: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n n"]:
     """Hessian of half the population loss in (u, U)."""
-    value, matrix, drag = weights[0], weights[1:], _drag(law)
-    edge = 2 * value * drag @ matrix - law.population.cross.ravel()
-    return np.block([[np.array([[matrix @ drag @ matrix]]), edge[None, :]], [edge[:, None], value**2 * drag]])
+    value, matrix, hessian = weights[0], weights[1:], _gamma_hessian(law)
+    edge = 2 * value * hessian @ matrix - law.population.cross.ravel()
+    return np.block([[np.array([[matrix @ hessian @ matrix]]), edge[None, :]], [edge[:, None], value**2 * hessian]])
 
 
-def _bent(law: ContextMoments, weights: Float[Array, "n"], covariance: Float[Array, "n n"]) -> Float[Array, "n"]:
+def _third_derivative(
+    law: ContextMoments, weights: Float[np.ndarray, "n"], covariance: Float[np.ndarray, "n n"]
+) -> Float[np.ndarray, "n"]:
     """Third derivative of half the population loss, contracted with the covariance."""
-    value, matrix, drag = weights[0], weights[1:], _drag(law)
+    value, matrix, hessian = weights[0], weights[1:], _gamma_hessian(law)
     across = covariance[0, 1:]
-    first = 4 * across @ drag @ matrix + 2 * value * np.sum(drag * covariance[1:, 1:])
-    return np.concatenate([[first], 2 * drag @ matrix * covariance[0, 0] + 4 * value * drag @ across])
+    first = 4 * across @ hessian @ matrix + 2 * value * np.sum(hessian * covariance[1:, 1:])
+    return np.concatenate([[first], 2 * hessian @ matrix * covariance[0, 0] + 4 * value * hessian @ across])
 
 
-def _gradient_covariance(law: ContextMoments, weights: Float[Array, "n"]) -> Float[Array, "n n"]:
+def _gradient_covariance(law: ContextMoments, weights: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n n"]:
     """Covariance over contexts of the gradient of half the squared error in (u, U)."""
     gamma = _gamma(weights)
     drift = gradient(law.population, gamma).ravel() / 2
     second = gradient_second(law, gamma, np.multiply.outer(gamma, gamma))
     noise = second.reshape(len(drift), -1) - np.outer(drift, drift)
-    slope = np.vstack([weights[1:], weights[0] * np.eye(len(drift))])
-    return slope @ noise @ slope.T
+    jacobian = np.vstack([weights[1:], weights[0] * np.eye(len(drift))])
+    return jacobian @ noise @ jacobian.T

@@ -2,7 +2,7 @@
 
 from iclab.theory.softmax.laws import (
     gaussian_loss,
-    gaussian_share,
+    gaussian_squared_weights,
     kinked_kernel,
     linear_attention_loss,
     long_context_loss,
@@ -20,6 +20,6 @@ from iclab.theory.softmax.window import (
 
 __all__ = [
     "KernelLoss", "affine_loss", "best_kernel_scale", "best_scale", "effective_context", "gaussian_loss",
-    "gaussian_share", "kernel_loss", "kinked_kernel", "linear_attention_loss", "long_context_loss",
+    "gaussian_squared_weights", "kernel_loss", "kinked_kernel", "linear_attention_loss", "long_context_loss",
     "scale_exponent", "scale_law",
 ]  # fmt: skip

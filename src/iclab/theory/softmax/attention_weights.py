@@ -1,7 +1,7 @@
-"""Expected products of softmax shares over examples on the unit sphere, exactly, at any number of examples.
+"""Expected products of softmax attention weights on the unit sphere, exact at any number of examples.
 
-Example i gets the share a_i = K_i/Σ K with K = exp(w (t − 1)) and t = x_iᵀ x_q. Powers of 1/Σ K are integrals over
-s of exp(−s Σ K), under which examples are independent; what is left is one integral over s and one over t.
+Example i gets the weight a_i = K_i/Σ K with K = exp(w (t − 1)) and t = x_iᵀ x_q. Powers of 1/Σ K are integrals over
+s of exp(−s Σ K), under which examples are independent; one integral over s and one over t remain.
 """
 
 from dataclasses import dataclass
@@ -11,37 +11,41 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betaincinv, gammaln, roots_legendre
 
-Array = np.ndarray
+__all__ = [
+    "FAINT", "LARGEST", "MOST_NODES", "STEP", "Angles", "WeightProducts", "angles", "enough_nodes", "falling",
+    "farthest", "weight_products", "weight_products_and_derivatives",
+]  # fmt: skip
+
 STEP = 0.25  # of log s; the error of the trapezoid is of order exp(−π²/step), below rounding
-LARGEST = 500.0  # s K at which exp(−s K) counts for nothing, and is no subnormal number yet, which are slow
-FAINT = 34.0  # powers of e below the largest at which an integral is cut, twelve digits and more
+LARGEST = 500.0  # s K at which exp(−s K) is negligible, but not yet subnormal, which would be slow
+FAINT = 34.0  # integrals are cut this many powers of e below their largest value: twelve digits and more
 MOST_NODES = 4400  # 100 MB for an array at the largest scales
 
 
 @dataclass(frozen=True)
 class Angles:
-    """Nodes for the angle between two points of the sphere; over all angles weights sum to one."""
+    """Quadrature nodes for the angle between two points of the sphere; over all angles weights sum to one."""
 
     dimension: int
-    cosine: Float[Array, "node"]
-    gap: Float[Array, "node"]  # 1 − cosine, without cancellation
-    log_weight: Float[Array, "node"]
-    weight: Float[Array, "node"]
+    cosine: Float[np.ndarray, "node"]
+    gap: Float[np.ndarray, "node"]  # 1 − cosine, without cancellation
+    log_weight: Float[np.ndarray, "node"]
+    weight: Float[np.ndarray, "node"]
 
 
 @dataclass(frozen=True)
-class Shares:
+class WeightProducts:
     """The integral over s, at the nodes of the angle.
 
     E Σ a² f(t) is single @ f; E Σ_{i≠j} a_i a_j f(t_i) f(t_j) is the sum of the squares of pair @ f.
     """
 
-    single: Float[Array, "node"]
-    pair: Float[Array, "s node"]
+    single: Float[np.ndarray, "node"]
+    pair: Float[np.ndarray, "s node"]
 
 
 def enough_nodes(scale: float, dimension: int, end: float = np.pi) -> int:
-    """Nodes up to an angle that give ten digits: features are no narrower than 1/(scale · sin angle) and 1/√d.
+    """Number of nodes up to an angle for ten digits: features are no narrower than 1/(scale · sin angle) and 1/√d.
 
     Source: derived in docs/derivations/softmax_window.
     """
@@ -49,7 +53,7 @@ def enough_nodes(scale: float, dimension: int, end: float = np.pi) -> int:
 
 
 def farthest(scale: float, context_length: int, dimension: int) -> float:
-    """Angle beyond which no example has a share worth counting; π in contexts that are short for the scale.
+    """Angle beyond which every attention weight is negligible; π in contexts that are short for the scale.
 
     Source: derived in docs/derivations/softmax_window.
     """
@@ -59,7 +63,7 @@ def farthest(scale: float, context_length: int, dimension: int) -> float:
 
 
 def falling(scale: float, dimension: int) -> tuple[int, float]:
-    """Nodes, and the angle up to which they must reach, for averages of exp(w t) over the sphere.
+    """Number of nodes, and the largest angle needed, for averages of exp(w t) over the sphere.
 
     Source: derived in docs/derivations/softmax_window.
     """
@@ -69,7 +73,7 @@ def falling(scale: float, dimension: int) -> tuple[int, float]:
 
 
 def angles(dimension: int, nodes: int, end: float = np.pi) -> Angles:
-    """Gauss nodes in the angle up to an end; kernels that are rough in the cosine are smooth in the angle.
+    """Gauss nodes in the angle from 0 to `end`; kernels that are rough in the cosine are smooth in the angle.
 
     Source: derived in docs/derivations/softmax_window.
     """
@@ -77,13 +81,15 @@ def angles(dimension: int, nodes: int, end: float = np.pi) -> Angles:
     theta = 0.5 * end * (point + 1)
     log_sphere = 0.5 * np.log(np.pi) + gammaln(0.5 * (dimension - 1)) - gammaln(0.5 * dimension)
     log_weight = np.log(0.5 * end * weight) + (dimension - 2) * np.log(np.sin(theta)) - log_sphere
-    if end == np.pi:  # to the last digit, so that what cancels does
+    if end == np.pi:  # to the last digit, so that cancellations are exact
         log_weight -= np.log(np.exp(log_weight).sum())
     return Angles(dimension, np.cos(theta), 2 * np.sin(0.5 * theta) ** 2, log_weight, np.exp(log_weight))
 
 
-def shares(scale: float, context_length: int, at: Angles) -> Shares:
-    """Expected products of shares at scale w and n examples. Cost: 0.3 ms at w = 5, 50 ms at w = 170 and n < 100.
+def weight_products(scale: float, context_length: int, at: Angles) -> WeightProducts:
+    """Expected products of attention weights at scale w and n examples.
+
+    Cost: 0.3 ms at w = 5, 50 ms at w = 170 and n < 100.
 
     Source: derived in docs/derivations/softmax_window.
     """
@@ -92,11 +98,13 @@ def shares(scale: float, context_length: int, at: Angles) -> Shares:
     weighted = kernel * np.exp(-kernel) * at.weight
     single = STEP * n * (np.exp((n - 1) * log_rest) @ (kernel * weighted))
     root = np.exp(0.5 * (n - 2) * log_rest) if n > 1 else np.zeros(len(log_rest))
-    return Shares(single, np.sqrt(STEP * n * (n - 1)) * root[:, None] * weighted)
+    return WeightProducts(single, np.sqrt(STEP * n * (n - 1)) * root[:, None] * weighted)
 
 
-def shares_and_slopes(scale: float, context_length: int, at: Angles) -> tuple[Shares, Shares]:
-    """Expected products of shares and their derivatives by log w, which a search for a best scale needs.
+def weight_products_and_derivatives(
+    scale: float, context_length: int, at: Angles
+) -> tuple[WeightProducts, WeightProducts]:
+    """Expected products of attention weights and their derivatives in log w, for the search for a best scale.
 
     Source: derived in docs/derivations/softmax_window.
     """
@@ -110,7 +118,9 @@ def shares_and_slopes(scale: float, context_length: int, at: Angles) -> tuple[Sh
     tilted = STEP * n * ((n - 1) * (others * rise) @ square - fall * (others @ (square * (2 - kernel))))
     size = np.sqrt(STEP * n * (n - 1)) * root[:, None]
     pair = size * weighted
-    return Shares(single, pair), Shares(tilted, pair * (0.5 * (n - 2) * rise[:, None] - fall * (1 - kernel)))
+    return WeightProducts(single, pair), WeightProducts(
+        tilted, pair * (0.5 * (n - 2) * rise[:, None] - fall * (1 - kernel))
+    )
 
 
 def _angle(gap: float) -> float:
@@ -119,31 +129,33 @@ def _angle(gap: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _legendre(nodes: int) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
+def _legendre(nodes: int) -> tuple[Float[np.ndarray, "node"], Float[np.ndarray, "node"]]:
     return roots_legendre(nodes)
 
 
 def _last_log_s(scale: float, context_length: int, dimension: int) -> float:
-    """Log s at which either no example is left, or (E exp(−s K))^(n − 2) is too small to count.
+    """Log s at which either exp(−s K) vanishes for every example, or (E exp(−s K))^(n − 2) is too small to count.
 
-    The latter is below (1 − (1 − e^−5) F)^(n − 2), F the share of the sphere on which s K > 5.
+    The latter is below (1 − (1 − e^−5) F)^(n − 2), F the fraction of the sphere on which s K > 5.
     """
     log_n = np.log(float(context_length))
     most = 2 * scale + np.log(LARGEST) - min(log_n, 2 * scale)
     near = -np.expm1(-FAINT / (context_length - 2)) / -np.expm1(-5.0) if context_length > 2 else 1.0
     if near >= 0.5:
         return most
-    sine = betaincinv(0.5 * (dimension - 1), 0.5, 2 * near)  # squared, of the angle that cuts this share off
+    sine = betaincinv(0.5 * (dimension - 1), 0.5, 2 * near)  # squared, of the angle that bounds this fraction
     return min(most, np.log(5.0) + scale * sine / (1 + np.sqrt(1 - sine)))
 
 
-def _grid(scale: float, context_length: int, dimension: int) -> Float[Array, "s"]:
+def _grid(scale: float, context_length: int, dimension: int) -> Float[np.ndarray, "s"]:
     first = -np.log(float(context_length)) - 0.5 * FAINT  # integrands are of second order in s
     return np.arange(first, _last_log_s(scale, context_length, dimension) + 2 * STEP, STEP)
 
 
-def _log_rest(log_s: Float[Array, "s"], scale: float, at: Angles) -> tuple[Float[Array, "s node"], Float[Array, "s"]]:
-    """s K, and log E exp(−s K), what one of the other examples contributes."""
+def _log_rest(
+    log_s: Float[np.ndarray, "s"], scale: float, at: Angles
+) -> tuple[Float[np.ndarray, "s node"], Float[np.ndarray, "s"]]:
+    """s K, and log E exp(−s K), the factor of each of the other examples."""
     kernel = np.exp(np.minimum(np.add.outer(log_s, -scale * at.gap), np.log(LARGEST)))
     below = -np.expm1(-kernel) @ at.weight  # 1 − E exp(−s K), without cancellation
     return kernel, np.log1p(-np.minimum(below, 1 - 2.0**-53))

@@ -1,19 +1,28 @@
-"""Laws of the softmax window in the limit of long contexts, its rivals, and tasks of low rank."""
+"""Laws of the softmax window in the limit of long contexts, linear attention for comparison, and low-rank tasks."""
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from iclab.numerics import MOST, Values, checked, checked_number, magnitude, numbers, require, whole_number
+from iclab.numerics import MOST, Validated, Values, checked, checked_number, magnitude, numbers, require, whole_number
 from iclab.theory.softmax.attention_weights import angles, falling
 
-Array = np.ndarray
+__all__ = [
+    "KINKED", "MOST_DIMENSIONS", "ROUGH", "SMOOTH", "gaussian_loss", "gaussian_squared_weights", "kinked_kernel",
+    "linear_attention_loss", "long_context_loss", "scale_exponent", "scale_law",
+]  # fmt: skip
+
 MOST_DIMENSIONS = 100_000  # of integrals over the sphere
 SMOOTH, KINKED, ROUGH = 2.0, 1.5, 0.5  # powers of 1/w with which the squared bias of a class falls
 
 
-def scale_law(dimension: int, context_length: ArrayLike, slope_variance: ArrayLike, noise: ArrayLike) -> Values:
+def scale_law(
+    dimension: Validated[int],
+    context_length: Validated[ArrayLike],
+    slope_variance: Validated[ArrayLike],
+    noise: Validated[ArrayLike],
+) -> Values:
     """Best scale for affine functions in long contexts: [n L² (d − 1)/(d ρ V)]^(2/(d+3)).
 
     V = √(2π) 2^(1 − d/2) 2^(−(d−1)/2)/Γ(d/2). An asymptote: 0.2 % off at d = 3, n = 1000, ρ = 0.1 L², 17 % at
@@ -34,11 +43,11 @@ def scale_law(dimension: int, context_length: ArrayLike, slope_variance: ArrayLi
     return np.exp(2 / (d + 3) * log_ratio)
 
 
-def scale_exponent(dimension: int, bias_power: float) -> float:
+def scale_exponent(dimension: Validated[int], bias_power: Validated[float]) -> float:
     """Power of n·L²/ρ with which the best scale grows in long contexts, 2/(d − 1 + 2 bias_power).
 
     `bias_power` is the power of 1/w in the squared bias: SMOOTH 2 for differentiable functions, KINKED 3/2 for
-    those with a kink, ROUGH 1/2 for those as rough as Brownian paths. The slope bound alone does not fix it.
+    those with a kink, ROUGH 1/2 for those as rough as Brownian paths. A bound on the slope alone does not fix it.
 
     Raises ValueError for a dimension below 2 and a power that is not positive.
 
@@ -49,7 +58,12 @@ def scale_exponent(dimension: int, bias_power: float) -> float:
 
 
 def long_context_loss(
-    scale: ArrayLike, *, dimension: int, context_length: ArrayLike, slope_variance: ArrayLike, noise: ArrayLike
+    scale: Validated[ArrayLike],
+    *,
+    dimension: Validated[int],
+    context_length: Validated[ArrayLike],
+    slope_variance: Validated[ArrayLike],
+    noise: Validated[ArrayLike],
 ) -> Values:
     """Loss for affine functions in contexts so long that the sum of kernels no longer fluctuates.
 
@@ -64,19 +78,24 @@ def long_context_loss(
     w = np.asarray(magnitude("scale", scale, infinite=False))
     n, ripple = checked("context_length", context_length, at_least=1.0), checked("noise", noise, at_least=0.0)
     found = [(*_tilted(float(one), d), _tilted(2 * float(one), d)[1]) for one in w.flat]
-    missed, log_z, log_z2 = np.array(found).T.reshape(3, *w.shape)
+    shrinkage, log_z, log_z2 = np.array(found).T.reshape(3, *w.shape)
     with np.errstate(over="ignore"):
         variance = 1 + np.exp(log_z2 - 2 * log_z) / n
-    part = checked("slope_variance", slope_variance, at_least=0.0) / d * missed**2
+    part = checked("slope_variance", slope_variance, at_least=0.0) / d * shrinkage**2
     return (part + np.where(ripple > 0, ripple, 0.0) * np.where(ripple > 0, variance, 0.0))[()]
 
 
 def linear_attention_loss(
-    *, dimension: int, context_length: int, slope_variance: float, offset_variance: float, noise: float
+    *,
+    dimension: Validated[int],
+    context_length: Validated[int],
+    slope_variance: Validated[float],
+    offset_variance: Validated[float],
+    noise: Validated[float],
 ) -> float:
-    """Loss of the best linear attention on affine functions, (c/n) Σ y x_iᵀx_q, whose offset it cannot see.
+    """Loss of the best linear attention, (c/n) Σ y x_iᵀx_q, on affine functions.
 
-    Without offsets it can beat softmax attention; an offset enters whole.
+    Without offsets it can beat softmax attention; the variance of an offset enters in full.
 
     Raises ValueError for a dimension below 2, a length below 1, negative variances.
 
@@ -92,12 +111,14 @@ def linear_attention_loss(
         )
     )
     signal, other = slope / d**2, offset + ripple
-    second = signal * (d + n - 1) + other  # n d times the mean square of the answer at c = 1
-    missed = signal * d * ((((d - 1) * signal + other) / second) if second > 0 else 1.0)
-    return missed + other
+    second = signal * (d + n - 1) + other  # n d times the mean square of the prediction at c = 1
+    residual = signal * d * ((((d - 1) * signal + other) / second) if second > 0 else 1.0)
+    return residual + other
 
 
-def kinked_kernel(cosine: Float[Array, "*n"], *, dimension: int, slope_variance: float) -> Float[Array, "*n"]:
+def kinked_kernel(
+    cosine: Validated[Float[ArrayLike, "*n"]], *, dimension: Validated[int], slope_variance: Validated[float]
+) -> float | Float[np.ndarray, "*n"]:
     """Covariance of l₊ max(uᵀx, 0) + l₋ max(−uᵀx, 0), slopes independent of mean 0 and variance slope_variance.
 
     Raises ValueError for a dimension below 2, a negative variance and cosines outside −1..1.
@@ -112,7 +133,9 @@ def kinked_kernel(cosine: Float[Array, "*n"], *, dimension: int, slope_variance:
     return variance / (np.pi * size) * (np.sqrt(1 - inside**2) + (np.pi - np.arccos(inside)) * inside)
 
 
-def gaussian_share(matrix: Float[Array, "D D"], query: Float[Array, "*batch D"]) -> Float[Array, "*batch"]:
+def gaussian_squared_weights(
+    matrix: Validated[Float[ArrayLike, "D D"]], query: Validated[Float[ArrayLike, "*batch D"]]
+) -> float | Float[np.ndarray, "*batch"]:
     """Limit of n E Σ a² in long contexts of inputs N(0, I): exp |M x_q|². The inputs attended to have mean M x_q.
 
     Raises ValueError for shapes that do not fit.
@@ -129,14 +152,18 @@ def gaussian_share(matrix: Float[Array, "D D"], query: Float[Array, "*batch D"])
 
 
 def gaussian_loss(
-    matrix: Float[Array, "D D"], directions: Float[Array, "D k"], *, context_length: int, slope_variance: float,
-    noise: float,
-) -> float:  # fmt: skip
+    matrix: Validated[Float[ArrayLike, "D D"]],
+    directions: Validated[Float[ArrayLike, "D k"]],
+    *,
+    context_length: Validated[int],
+    slope_variance: Validated[float],
+    noise: Validated[float],
+) -> float:
     """Loss in long contexts of inputs N(0, I) for f(x) = aᵀBᵀx, a ~ N(0, slope_variance I_k), key-query matrix M.
 
     slope_variance |Bᵀ(M − I)|² + noise (1 + det(I − 2 MᵀM)^(−1/2)/n), leading order in 1/n of each part. The
     directions outside the span of B enter the second part alone, so that the best M vanishes there. inf where
-    |M| ≥ 1/√2: rare queries then see one example.
+    |M| ≥ 1/√2: rare queries then attend to one example.
 
     Raises ValueError for shapes that do not fit, a length below 1 and negative variances.
 
@@ -155,14 +182,14 @@ def gaussian_loss(
     )
     largest = float(np.max(abs(key_query)))
     require(largest <= MOST, f"matrix must have entries of at most {MOST:g}; got {largest:g}.")
-    room = 1 - 2 * np.linalg.svd(key_query, compute_uv=False) ** 2
-    cost = np.prod(room) ** -0.5 / length if np.all(room > 0) else np.inf
+    margin = 1 - 2 * np.linalg.svd(key_query, compute_uv=False) ** 2
+    cost = np.prod(margin) ** -0.5 / length if np.all(margin > 0) else np.inf
     bias = slope * float(np.sum((kept.T @ (key_query - np.eye(size))) ** 2))
     return float(bias + ripple * (1 + cost)) if ripple > 0 else float(bias)
 
 
 def _tilted(scale: float, dimension: int) -> tuple[float, float]:
-    """1 − A(w) and log Z(w) − w, from the angles that matter; neither cancels at large nor underflows at small w."""
+    """1 − A(w) and log Z(w) − w, without cancellation at large w or underflow at small w."""
     at = angles(dimension, *falling(scale, dimension))
     log_weight = at.log_weight - scale * at.gap
     largest = log_weight.max()

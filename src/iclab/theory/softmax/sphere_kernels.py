@@ -1,4 +1,4 @@
-"""Covariances of random functions on the sphere, expanded in its harmonics."""
+"""Covariances of random functions on the sphere, expanded in spherical harmonics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +7,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from iclab.numerics import numbers, require
+from iclab.numerics import Validated, Values, numbers, require
 from iclab.theory.softmax.attention_weights import Angles, angles
 
-Array = np.ndarray
+__all__ = ["Kernel", "Spectrum", "log_counts", "pair_gaps", "spectrum", "zonal_harmonics"]
+
+Kernel = Callable[[Float[np.ndarray, "*n"]], Values]
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,13 @@ class Spectrum:
 
     at: Angles
     height: float
-    gap: Float[Array, "node"]
-    eigenvalues: Float[Array, "degree"]
-    harmonics: Float[Array, "degree node"]
+    gap: Float[np.ndarray, "node"]
+    eigenvalues: Float[np.ndarray, "degree"]
+    harmonics: Float[np.ndarray, "degree node"]
 
 
-def spectrum(kernel: Callable[[Array], Array], dimension: int, nodes: int) -> Spectrum:
-    """The expansion at given nodes, up to half as many degrees.
+def spectrum(kernel: Validated[Kernel], dimension: int, nodes: int) -> Spectrum:
+    """The expansion of a kernel at a number of nodes, with half as many degrees.
 
     Raises ValueError for a kernel that does not return one finite number for each cosine, or has a negative
     eigenvalue.
@@ -53,7 +55,7 @@ def spectrum(kernel: Callable[[Array], Array], dimension: int, nodes: int) -> Sp
     return Spectrum(at, float(height[0]), height[0] - values, eigenvalues, harmonics)
 
 
-def pair_gaps(law: Spectrum, one: Float[Array, "s node"], other: Float[Array, "s node"]) -> float:
+def pair_gaps(law: Spectrum, one: Float[np.ndarray, "s node"], other: Float[np.ndarray, "s node"]) -> float:
     """Σ over rows of the average of k(1) − k(t) − k(t') + k(xᵀx') over pairs of points, t from a row of each.
 
     Source: derived in docs/derivations/softmax_window.
@@ -64,7 +66,9 @@ def pair_gaps(law: Spectrum, one: Float[Array, "s node"], other: Float[Array, "s
     return float(np.sum(total * gaps_other + gaps * total_other - law.height * total * total_other + spread))
 
 
-def zonal_harmonics(cosine: Float[Array, "node"], dimension: int, degrees: int) -> Float[Array, "degree node"]:
+def zonal_harmonics(
+    cosine: Float[np.ndarray, "node"], dimension: int, degrees: int
+) -> Float[np.ndarray, "degree node"]:
     """Zonal functions of degree 0, 1, … with mean square one on the sphere.
 
     Source: derived in docs/derivations/softmax_window.
@@ -77,7 +81,7 @@ def zonal_harmonics(cosine: Float[Array, "node"], dimension: int, degrees: int) 
     return rows[:degrees] * np.exp(0.5 * log_counts(dimension, degrees))[:, None]
 
 
-def log_counts(dimension: int, degrees: int) -> Float[Array, "degree"]:
+def log_counts(dimension: int, degrees: int) -> Float[np.ndarray, "degree"]:
     """Logarithm of the number of harmonics of each degree.
 
     Source: derived in docs/derivations/softmax_window.

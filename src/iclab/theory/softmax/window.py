@@ -1,8 +1,8 @@
-"""How wide a window softmax attention should open: exact losses and the best scale at any context length.
+"""The window of softmax attention: exact losses and the best scale at any context length.
 
-Inputs lie on the unit sphere in d dimensions; softmax attention with key-query matrix w·I answers the mean of the
-labels with shares that fall with the distance to the query, a window of squared width 1/w. Labels are f(x) + noise
-with f a random function without preferred directions. Losses hold the noise of the label that is asked for.
+Inputs lie on the unit sphere in d dimensions; softmax attention with key-query matrix w·I predicts the mean of the
+labels, with attention weights that fall with the distance to the query: a window of squared width 1/w. Labels are
+f(x) + noise with f a random function of isotropic law. Losses include the noise of the query's label.
 """
 
 from collections.abc import Callable
@@ -11,32 +11,30 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Int
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from iclab.numerics import Values, checked, checked_number, magnitude_number, require, whole_number
+from iclab.numerics import Validated, Values, checked, checked_number, magnitude_number, require, whole_number
 from iclab.theory.softmax.attention_weights import (
     MOST_NODES,
     Angles,
     angles,
     enough_nodes,
     farthest,
-    shares,
-    shares_and_slopes,
+    weight_products,
+    weight_products_and_derivatives,
 )
 from iclab.theory.softmax.laws import (
     MOST_DIMENSIONS,
     scale_law,
 )
-from iclab.theory.softmax.sphere_kernels import pair_gaps, spectrum
+from iclab.theory.softmax.sphere_kernels import Kernel, pair_gaps, spectrum
 
 __all__ = [
     "KernelLoss", "affine_loss", "best_kernel_scale", "best_scale", "effective_context", "kernel_loss",
 ]  # fmt: skip
 
-Array = np.ndarray
-Kernel = Callable[[Float[Array, "*n"]], Float[Array, "*n"]]
 AGREE = 1e-11  # of two numbers of nodes
 KERNEL_AGREE = 1e-6  # of two numbers of nodes and degrees; rough kernels converge slowly
 NARROWEST, WIDEST = 1e5, 1e-6  # scales between which the best one is looked for
@@ -52,12 +50,17 @@ class KernelLoss:
 
 
 def affine_loss(
-    scale: ArrayLike, *, dimension: int, context_length: ArrayLike, slope_variance: ArrayLike, noise: ArrayLike
+    scale: Validated[ArrayLike],
+    *,
+    dimension: Validated[int],
+    context_length: Validated[ArrayLike],
+    slope_variance: Validated[ArrayLike],
+    noise: Validated[ArrayLike],
 ) -> Values:
     """Exact loss for affine functions f(x) = l uᵀx + b, u uniform on the sphere, E l² = slope_variance.
 
-    Any offset b: shares sum to one, so it cancels. Scale, length, slope variance and noise broadcast. Ten digits, up
-    to scale 350 at any length and far beyond in long contexts.
+    Any offset b: attention weights sum to one, so it cancels. Scale, length, slope variance and noise
+    broadcast. Ten digits, up to scale 350 at any length and far beyond in long contexts.
 
     Raises ValueError for a dimension outside 2..100000, a length below 1, a scale that is not positive or too large
     for the quadrature, and negative variances.
@@ -71,12 +74,14 @@ def affine_loss(
     )
     window, length = np.broadcast_arrays(_scale(scale), _lengths(context_length))
     found = [_affine_parts(float(w), int(n), size) for w, n in zip(window.flat, length.flat, strict=True)]
-    bias, share = np.array(found).T.reshape(2, *window.shape)
-    return (variance / size * bias + ripple * (1 + share))[()]
+    bias, squares = np.array(found).T.reshape(2, *window.shape)
+    return (variance / size * bias + ripple * (1 + squares))[()]
 
 
-def effective_context(scale: ArrayLike, *, dimension: int, context_length: ArrayLike) -> Values:
-    """Number of examples that the window averages over, 1/E Σ a²; it lies between 1 and the context length.
+def effective_context(
+    scale: Validated[ArrayLike], *, dimension: Validated[int], context_length: Validated[ArrayLike]
+) -> Values:
+    """Effective number of examples in the window, 1/E Σ a²; it lies between 1 and the context length.
 
     Raises ValueError as affine_loss.
 
@@ -86,10 +91,17 @@ def effective_context(scale: ArrayLike, *, dimension: int, context_length: Array
     return 1 / (only_noise - 1)
 
 
-def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length: int, noise: float) -> KernelLoss:
+def kernel_loss(
+    kernel: Validated[Kernel],
+    scale: Validated[float],
+    *,
+    dimension: Validated[int],
+    context_length: Validated[int],
+    noise: Validated[float],
+) -> KernelLoss:
     """Exact loss for random functions of covariance E f(x) f(x') = kernel(xᵀx'), which takes arrays of cosines.
 
-    The kernel is expanded in the harmonics of the sphere, in which a pair of examples factorises; nodes and degrees
+    The kernel is expanded in the harmonics of the sphere, in which a pair of examples factorizes; nodes and degrees
     are doubled until the loss changes by less than a millionth.
 
     Raises ValueError as affine_loss and for a kernel that is no covariance; ArithmeticError where doubling ends
@@ -102,7 +114,7 @@ def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length:
     nodes, before, change = 2 * _nodes(window, size, np.pi), np.inf, np.inf
     while nodes <= MOST_NODES:
         law = spectrum(kernel, size, nodes)
-        found = shares(window, length, law.at)
+        found = weight_products(window, length, law.at)
         bias = 2 * float(found.single @ law.gap) + pair_gaps(law, found.pair, found.pair)
         loss = bias + variance * (1 + float(found.single.sum()))
         change = abs(loss - before)
@@ -114,12 +126,18 @@ def kernel_loss(kernel: Kernel, scale: float, *, dimension: int, context_length:
     )
 
 
-def best_scale(*, dimension: int, context_length: int, slope_variance: float, noise: float) -> float:
-    """Scale of least loss for affine functions, to five digits. Cost: some seven slopes, 2 to 6 ms.
+def best_scale(
+    *,
+    dimension: Validated[int],
+    context_length: Validated[int],
+    slope_variance: Validated[float],
+    noise: Validated[float],
+) -> float:
+    """Scale of least loss for affine functions, to five digits. Cost: some seven derivatives, 2 to 6 ms.
 
     It depends on dimension, length and slope_variance/noise alone. In much noise it is n·slope_variance/(d·noise).
 
-    Raises ValueError as affine_loss, for a length of 1, where the scale is without effect, for a slope variance of 0,
+    Raises ValueError as affine_loss, for a length of 1, where the scale has no effect, for a slope variance of 0,
     and for a best scale that is too large for the quadrature.
 
     Source: collins2024context (the best window adapts to slope and noise); derived in
@@ -136,15 +154,19 @@ def best_scale(*, dimension: int, context_length: int, slope_variance: float, no
         window = float(np.exp(log))
         end = farthest(window, length, size)
         at = angles(size, _nodes(window, size, end, "the best scale"), end)
-        here, tilt = shares_and_slopes(window, length, at)
+        here, tilt = weight_products_and_derivatives(window, length, at)
         bias = tilt.single @ at.gap + (here.pair @ at.gap) @ (tilt.pair @ at.gap)
         return float(2 * variance / size * bias + ripple * tilt.single.sum())
 
     return _least(slope, guess)
 
 
-def best_kernel_scale(kernel: Kernel, *, dimension: int, context_length: int, noise: float) -> float:
-    """Scale of least loss for random functions of a covariance, to four digits. Cost: some seven slopes, 10 ms.
+def best_kernel_scale(
+    kernel: Validated[Kernel], *, dimension: Validated[int], context_length: Validated[int], noise: Validated[float]
+) -> float:
+    """Scale of least loss for random functions of a covariance, to four digits.
+
+    Cost: some seven derivatives, 10 ms.
 
     Raises ValueError as best_scale and kernel_loss, and for a best scale below a millionth.
 
@@ -158,7 +180,7 @@ def best_kernel_scale(kernel: Kernel, *, dimension: int, context_length: int, no
     def slope(log: float) -> float:
         window = float(np.exp(log))
         law = spectrum(kernel, size, 2 * _nodes(window, size, np.pi, "the best scale"))
-        here, tilt = shares_and_slopes(window, length, law.at)
+        here, tilt = weight_products_and_derivatives(window, length, law.at)
         bias = 2 * float(tilt.single @ law.gap) + 2 * pair_gaps(law, here.pair, tilt.pair)
         return bias + ripple * float(tilt.single.sum())
 
@@ -178,12 +200,12 @@ def _affine_parts(window: float, length: int, dimension: int) -> tuple[float, fl
 
 
 def _affine_at(window: float, length: int, at: Angles) -> tuple[float, float]:
-    found = shares(window, length, at)
+    found = weight_products(window, length, at)
     return 2 * found.single @ at.gap + np.sum((found.pair @ at.gap) ** 2), found.single.sum()
 
 
 def _nodes(window: float, dimension: int, end: float, what: str = "scale") -> int:
-    """Nodes to start from. Raises ValueError where they are too many to be doubled."""
+    """The first number of nodes. Raises ValueError where it is too large to be doubled."""
     nodes = enough_nodes(min(window, 1e6), dimension, end)
     require(
         2 * nodes <= MOST_NODES,
@@ -194,10 +216,10 @@ def _nodes(window: float, dimension: int, end: float, what: str = "scale") -> in
 
 
 def _least(slope: Callable[[float], float], guess: float) -> float:
-    """Where the slope of a loss in log scale is zero: a walk downhill from a guess until it turns, then its root."""
-    known = lru_cache(maxsize=None)(slope)
+    """The scale at which the derivative of a loss in log scale is zero, bracketed downhill from a guess."""
+    derivative = lru_cache(maxsize=None)(slope)
     here, step = float(np.log(guess)), 0.1
-    down = -np.sign(known(here))
+    down = -np.sign(derivative(here))
     while True:
         there = float(np.clip(here + down * step, np.log(WIDEST), np.log(NARROWEST)))
         require(
@@ -205,37 +227,37 @@ def _least(slope: Callable[[float], float], guess: float) -> float:
             f"the best scale must lie between {WIDEST:g} and {NARROWEST:g}; got a loss that falls to the end of that "
             "range. Change noise, slope or length.",
         )
-        if known(there) * down >= 0:
-            root: Any = brentq(known, here, there, xtol=SHARP)
+        if derivative(there) * down >= 0:
+            root: Any = brentq(derivative, here, there, xtol=SHARP)
             return float(np.exp(root))
         here, step = there, min(2 * step, 0.8)
 
 
 def _first_guess(dimension: int, length: int, slope_variance: float, noise: float) -> float:
-    """The law for long contexts, or n L²/(d ρ) for windows wider than the sphere, whichever is less.
+    """The smaller of the law for long contexts and n L²/(d ρ), that of windows wider than the sphere.
 
-    The noise added bounds the scale where there is none.
+    A small noise is added, which bounds the scale where there is none.
     """
     ripple = noise + 0.025 * slope_variance
     wide = length * slope_variance / (dimension * ripple)
     return float(min(scale_law(dimension, length, slope_variance, ripple), wide, NARROWEST / 2))
 
 
-def _dimension(dimension: int) -> int:
+def _dimension(dimension: Validated[int]) -> int:
     size = whole_number("dimension", dimension, least=2)
     require(size <= MOST_DIMENSIONS, f"dimension must be at most {MOST_DIMENSIONS} here; got {size}. Use scale_law.")
     return size
 
 
-def _several(context_length: int) -> int:
+def _several(context_length: Validated[int]) -> int:
     length = whole_number("context_length", context_length)
     require(
-        length > 1, "context_length must be 2 or more here; got 1. One example gets the whole share at any scale."
+        length > 1, "context_length must be 2 or more here; got 1. One example gets the whole weight at any scale."
     )
     return length
 
 
-def _lengths(context_length: ArrayLike) -> Array:
+def _lengths(context_length: Validated[ArrayLike]) -> Int[np.ndarray, "*n"]:
     checked("context_length", context_length, at_least=1.0)
     numbers = np.asarray(context_length)
     require(
@@ -245,9 +267,9 @@ def _lengths(context_length: ArrayLike) -> Array:
     return numbers
 
 
-def _scale(scale: ArrayLike) -> Values:
+def _scale(scale: Validated[ArrayLike]) -> Values:
     return checked("scale", scale, above=0.0, infinite=False, advice="It is the inverse squared width of the window.")
 
 
-def _variance(name: str, value: ArrayLike) -> Values:
+def _variance(name: str, value: Validated[ArrayLike]) -> Values:
     return checked(name, value, at_least=0.0, infinite=False, advice="It is a variance.")

@@ -1,27 +1,29 @@
 """Two layers on contexts whose inputs and labels are separate tokens: the first must bring each pair together.
 
 A context is the tokens x_1, y_1, …, x_D, y_D, then the query. The first layer makes token k carry Σ_j A_kj x_j and
-Σ_j B_kj y_j; a second, linear layer then answers c x_qᵀ Xᵀ G X θ with G = AᵀB. Inputs N(0, I_d), tasks N(0, I/d), so
-that labels without noise have variance 1. Losses hold the noise of the label that is asked for.
+Σ_j B_kj y_j; a second, linear layer then predicts c x_qᵀ Xᵀ G X θ with G = AᵀB. Inputs N(0, I_d), tasks N(0, I/d), so
+that labels without noise have variance 1. Losses include the noise of the query's label.
 """
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from iclab.numerics import MOST, checked_number, numbers, require, whole_number
+from iclab.numerics import MOST, Validated, checked_number, numbers, require, whole_number
 
-Array = np.ndarray
-MOST_PAIRS = 5000  # of which every token's mixing is held, 400 MB
+__all__ = ["attention_mixing", "best_loss", "best_readout", "best_value_scales", "loss", "matched_loss"]
+
+MOST_PAIRS = 5000  # 400 MB of mixing weights
 
 
 def loss(
-    x_mixing: Float[Array, "token pair"],
-    y_mixing: Float[Array, "token pair"],
+    x_mixing: Validated[Float[ArrayLike, "token pair"]],
+    y_mixing: Validated[Float[ArrayLike, "token pair"]],
     *,
-    dimension: int,
-    noise: float = 0.0,
-    readout: float,
+    dimension: Validated[int],
+    noise: Validated[float] = 0.0,
+    readout: Validated[float],
 ) -> float:
     """Exact loss of the mechanism for any mixing of inputs, A, and of labels, B, and a scale c of the second layer.
 
@@ -38,7 +40,11 @@ def loss(
 
 
 def best_readout(
-    x_mixing: Float[Array, "token pair"], y_mixing: Float[Array, "token pair"], *, dimension: int, noise: float = 0.0
+    x_mixing: Validated[Float[ArrayLike, "token pair"]],
+    y_mixing: Validated[Float[ArrayLike, "token pair"]],
+    *,
+    dimension: Validated[int],
+    noise: Validated[float] = 0.0,
 ) -> float:
     """Scale of the second layer with the least loss; 0 where nothing was mixed.
 
@@ -51,7 +57,11 @@ def best_readout(
 
 
 def best_loss(
-    x_mixing: Float[Array, "token pair"], y_mixing: Float[Array, "token pair"], *, dimension: int, noise: float = 0.0
+    x_mixing: Validated[Float[ArrayLike, "token pair"]],
+    y_mixing: Validated[Float[ArrayLike, "token pair"]],
+    *,
+    dimension: Validated[int],
+    noise: Validated[float] = 0.0,
 ) -> float:
     """Loss at the best scale of the second layer.
 
@@ -64,21 +74,29 @@ def best_loss(
 
 
 def attention_mixing(
-    pairs: int, *, masked: bool, gain: float = 1.0, x_value: float = 1.0, y_value: float = 1.0
-) -> tuple[Float[Array, "token pair"], Float[Array, "token pair"]]:
-    """Mixing of inputs and of labels by one softmax layer whose scores see positions alone.
+    pairs: Validated[int],
+    *,
+    masked: Validated[bool],
+    gain: Validated[float] = 1.0,
+    x_value: Validated[float] = 1.0,
+    y_value: Validated[float] = 1.0,
+) -> tuple[Float[np.ndarray, "token pair"], Float[np.ndarray, "token pair"]]:
+    """Mixing of inputs and of labels by one softmax layer whose scores depend on positions alone.
 
     A token attends with weight `gain` to the two of its pair, itself included, with weight 1 to all others, to
     earlier tokens only if `masked`; what it attends to is added to it times `x_value` for inputs, `y_value` for
     labels. Without positions the gain is 1; `gain` is exp(score) of the own pair.
 
-    Raises ValueError for pairs outside 1..5000, a gain that is not positive and values that are no numbers.
+    Raises ValueError for pairs outside 1..5000, a gain that is not positive and values that are not numbers.
 
     Source: xing2024benefits, theorems 2 and 3 to 5 (without and with positions); derived in
     docs/derivations/token_mixing.
     """
     count = whole_number("pairs", pairs)
-    require(count <= MOST_PAIRS, f"pairs must be at most {MOST_PAIRS} here; got {count}: all tokens are held.")
+    require(
+        count <= MOST_PAIRS,
+        f"pairs must be at most {MOST_PAIRS} here; got {count}. Each token's mixing is stored.",
+    )
     require(isinstance(masked, bool | np.bool_), f"masked must be True or False; got {masked!r}.")
     strength = checked_number("gain", gain, above=0.0, advice="It is an exponential.")
     pair = np.arange(2 * count) // 2
@@ -91,7 +109,7 @@ def attention_mixing(
     return tuple((own + scale * weight)[:, role::2] for role, scale in enumerate(scales))  # type: ignore[return-value]
 
 
-def matched_loss(pairs: int, *, dimension: int, noise: float = 0.0) -> float:
+def matched_loss(pairs: Validated[int], *, dimension: Validated[int], noise: Validated[float] = 0.0) -> float:
     """Least loss where every pair is brought together perfectly: that of linear attention on joint tokens.
 
     noise + (d (1 + noise) + 1)/(D + d (1 + noise) + 1).
@@ -106,18 +124,23 @@ def matched_loss(pairs: int, *, dimension: int, noise: float = 0.0) -> float:
 
 
 def best_value_scales(
-    pairs: int, *, dimension: int, masked: bool, gain: float = 1.0, noise: float = 0.0
+    pairs: Validated[int],
+    *,
+    dimension: Validated[int],
+    masked: Validated[bool],
+    gain: Validated[float] = 1.0,
+    noise: Validated[float] = 0.0,
 ) -> tuple[float, float]:
     """Values of inputs and labels with the least loss at the best scale of the second layer.
 
-    A search from several starts; the least end is taken.
+    The least of the minima found from several starts.
 
     Raises ValueError as attention_mixing and loss.
 
     Source: derived in docs/derivations/token_mixing.
     """
 
-    def height(values: Float[Array, "2"]) -> float:
+    def height(values: Float[np.ndarray, "2"]) -> float:
         mixing = attention_mixing(pairs, masked=masked, gain=gain, x_value=values[0], y_value=values[1])
         return best_loss(*mixing, dimension=dimension, noise=noise)
 
@@ -130,7 +153,10 @@ def best_value_scales(
 
 
 def _sizes(
-    x_mixing: Float[Array, "token pair"], y_mixing: Float[Array, "token pair"], dimension: int, noise: float
+    x_mixing: Validated[Float[ArrayLike, "token pair"]],
+    y_mixing: Validated[Float[ArrayLike, "token pair"]],
+    dimension: Validated[int],
+    noise: Validated[float],
 ) -> tuple[float, float]:
     """tr G and the bracket that multiplies c² in the loss."""
     a, b = numbers("x_mixing", x_mixing), numbers("y_mixing", y_mixing)
@@ -146,5 +172,5 @@ def _sizes(
     return trace, trace**2 + float(np.sum(joint * joint.T)) + size * (1 + ripple) * float(np.sum(joint**2))
 
 
-def _noise(noise: float) -> float:
+def _noise(noise: Validated[float]) -> float:
     return checked_number("noise", noise, at_least=0.0, advice="It is a variance.")

@@ -1,6 +1,6 @@
 """Training on a mixture of sequences that need the context and sequences that one fixed task solves.
 
-A fraction p of the sequences has a fresh task w ~ N(0, Ω) each, which only the context tells. The others share
+A fraction p of the sequences has a fresh task w ~ N(0, Ω) each, which only the context reveals. The others share
 one in-weight task w*, which the weights can store. The restricted layer cannot hold w*, and the restriction does
 not survive training on such data, so this is about unrestricted layers: their prediction is ⟨T, φ⟩ with features
 φ_abc = M_ab x_qc and the interaction T = Σ_heads a ⊗ B, and the loss is an exact quadratic in T.
@@ -10,21 +10,25 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from iclab.attention import Layer, MergedAttention
-from iclab.numerics import instance, numbers, positive, require
+from iclab.numerics import Validated, instance, numbers, positive, require
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression, checked_mixture
 from iclab.theory.integration import integrate
 from iclab.theory.tokens.moments import MixtureMoments, fixed_task, fresh_tasks, token_moments
 
-Array = np.ndarray
+__all__ = [
+    "descend", "flow", "growth_rates", "in_context_test", "in_weight_test", "interaction", "loss",
+    "mixture_moments",
+]  # fmt: skip
 
 
-def moments(
-    problem: Regression,
-    in_context_fraction: float,
-    in_weight_task: Sequence[float] | Float[Array, "D"],
+def mixture_moments(
+    problem: Validated[Regression],
+    in_context_fraction: Validated[float],
+    in_weight_task: Validated[Float[ArrayLike, "D"]],
     *,
     random_labels: bool = False,
 ) -> MixtureMoments:
@@ -32,8 +36,8 @@ def moments(
 
     All labels, of the context and of the query, are wᵀx + noise. With `random_labels` the in-weight sequences
     keep the query's label w*ᵀx_q + noise, but their context labels are independent N(0, 1) + noise, so that the
-    context tells nothing. The published data have |w*| = √D and true labels for 0 < p ≤ 1; for p = 0, and in
-    the in-weight test at any p, they have random ones: say `random_labels=True` there.
+    context is uninformative. The published data have |w*| = √D and true labels for 0 < p ≤ 1; for p = 0, and in
+    the in-weight test at any p, they have random ones: pass `random_labels=True` there.
 
     Closed form for D ≤ 12, at a cost and memory of D⁶: milliseconds at D = 4, a second and 33 MB at D = 12.
     Several context lengths are mixed evenly, each average over a context divided by its own length.
@@ -48,35 +52,37 @@ def moments(
     return token_moments(problem, fresh_tasks(problem).mixed(fixed, in_context_fraction))
 
 
-def in_context_test(problem: Regression) -> MixtureMoments:
+def in_context_test(problem: Validated[Regression]) -> MixtureMoments:
     """The law of the ICL test: every sequence has a fresh task. Its loss() is the ICL test loss.
 
     Source: zhang2025training, in-context and in-weight data; derived in docs/derivations/mixture.
     """
     instance("problem", problem, Regression)
-    return moments(problem, 1.0, np.zeros(problem.dimension))
+    return mixture_moments(problem, 1.0, np.zeros(problem.dimension))
 
 
-def in_weight_test(problem: Regression, in_weight_task: Sequence[float] | Float[Array, "D"]) -> MixtureMoments:
+def in_weight_test(
+    problem: Validated[Regression], in_weight_task: Validated[Float[ArrayLike, "D"]]
+) -> MixtureMoments:
     """The law of the IWL test: random context labels, the query's label w*ᵀx_q. Its loss() is the IWL test loss.
 
-    A layer that answers from its weights passes; one that reads the context is misled.
+    A layer that predicts from its weights succeeds; one that uses the context fails.
 
     Raises ValueError for a task that is not D finite numbers.
 
     Source: zhang2025training, in-context and in-weight data; derived in docs/derivations/mixture.
     """
     instance("problem", problem, Regression)
-    return moments(problem, 0.0, in_weight_task, random_labels=True)
+    return mixture_moments(problem, 0.0, in_weight_task, random_labels=True)
 
 
-def interaction(weights: Layer) -> Float[Array, "*batch D+1 D+1 D"]:
+def interaction(weights: Validated[Layer]) -> Float[np.ndarray, "*batch token token D"]:
     """T = Σ_heads a ⊗ B, through which linear attention acts: prediction Σ T_abc M_ab x_qc.
 
     B is the key-query matrix of a merged head and Σ_r k qᵀ of a separate one. A restricted layer has Γ in
     T[D, :D] and zeros elsewhere.
 
-    Raises ValueError for what is no layer.
+    Raises ValueError for anything but a layer.
 
     Source: zhang2025training, eqs. 1 and 3.
     """
@@ -85,7 +91,9 @@ def interaction(weights: Layer) -> Float[Array, "*batch D+1 D+1 D"]:
     return np.einsum("...ha,...hbc->...abc" if len(parts) == 2 else "...ha,...hrb,...hrc->...abc", *parts)
 
 
-def loss(moments: MixtureMoments, weights: Layer | Float[Array, "*batch D+1 D+1 D"]) -> Float[Array, "*batch"]:
+def loss(
+    moments: Validated[MixtureMoments], weights: Validated[Layer | Float[ArrayLike, "*batch token token D"]]
+) -> float | Float[np.ndarray, "*batch"]:
     """Mean squared error of linear attention, given by its weights or by its interaction T.
 
     L = null_loss − 2⟨b, T⟩ + ⟨T, S T⟩, noise of the query's label included. Under the moments of another law,
@@ -107,8 +115,8 @@ def loss(moments: MixtureMoments, weights: Layer | Float[Array, "*batch D+1 D+1 
     return moments.null_loss - 2 * flat @ moments.cross.ravel() + quadratic
 
 
-def growth_rates(moments: MixtureMoments) -> Float[Array, "D+1"]:
-    """Rates at which a tiny start grows, in units of 1/τ, largest first.
+def growth_rates(moments: Validated[MixtureMoments]) -> Float[np.ndarray, "token"]:
+    """Growth rates of a tiny start, in units of 1/τ, largest first.
 
     The singular values of b as a (D+1) × D(D+1) matrix: near the origin da/dt = b : B and dB/dt = a · b. For
     white inputs and N → ∞ they have a closed form, see the derivation.
@@ -120,7 +128,11 @@ def growth_rates(moments: MixtureMoments) -> Float[Array, "D+1"]:
 
 
 def flow(
-    moments: MixtureMoments, start: MergedAttention, time: Float[Array, "time"], *, tolerance: float = 1e-9
+    moments: Validated[MixtureMoments],
+    start: Validated[MergedAttention],
+    time: Validated[Float[ArrayLike, "time"]],
+    *,
+    tolerance: Validated[float] = 1e-9,
 ) -> Trajectory:
     """Gradient flow of an unrestricted merged layer on half the mean squared error, from `start` at time 0.
 
@@ -144,11 +156,17 @@ def flow(
     return _trajectory(moments, np.asarray(time, dtype=float), states.reshape(-1, *initial.shape))
 
 
-def descend(moments: MixtureMoments, start: MergedAttention, steps: Sequence[int], *, rate: float) -> Trajectory:
-    """Gradient descent beside the flow, recorded after each of `steps`; time = rate × step.
+def descend(
+    moments: Validated[MixtureMoments],
+    start: Validated[MergedAttention],
+    steps: Validated[Sequence[int]],
+    *,
+    rate: Validated[float],
+) -> Trajectory:
+    """Gradient descent in steps of the flow, recorded after each of `steps`; time = rate × step.
 
-    One step goes `rate` along the velocity of the flow; conventions.merged_units has the rate, and the weights,
-    of a published run.
+    One step goes `rate`, the learning rate on half the mean squared error, along the velocity of the flow. Rates and
+    weights of published runs have other units, see docs/derivations/published_units.
 
     Raises ValueError for a start as in flow(), a rate that is not positive and steps that are not increasing whole
     numbers >= 0; ArithmeticError when the descent diverges.
@@ -175,12 +193,12 @@ def descend(moments: MixtureMoments, start: MergedAttention, steps: Sequence[int
             kept.append(state)
     if not np.all(np.isfinite(state)):
         raise ArithmeticError(
-            f"gradient descent diverged within {recorded[-1]} steps of rate {rate!r}. Lower the rate."
+            f"gradient descent diverged within {recorded[-1]} steps at learning rate {rate!r}. Lower the rate."
         )
     return _trajectory(moments, rate * recorded, np.stack(kept))
 
 
-def _state(moments: MixtureMoments, start: MergedAttention) -> Float[Array, "head entry"]:
+def _state(moments: MixtureMoments, start: MergedAttention) -> Float[np.ndarray, "head entry"]:
     """The weights of each head in one row: a, then B."""
     dimension = moments.dimension
     require(
@@ -197,24 +215,24 @@ def _state(moments: MixtureMoments, start: MergedAttention) -> Float[Array, "hea
     return state
 
 
-def _velocity(moments: MixtureMoments, state: Float[Array, "head entry"]) -> Float[Array, "head entry"]:
+def _velocity(moments: MixtureMoments, state: Float[np.ndarray, "head entry"]) -> Float[np.ndarray, "head entry"]:
     rows = moments.dimension + 1
     value, key_query = state[:, :rows], state[:, rows:]
-    force = moments.cross.ravel() - _matrix(moments) @ (value.T @ key_query).ravel()
-    force = force.reshape(rows, -1)
-    return np.concatenate([key_query @ force.T, value @ force], axis=1)
+    residual = moments.cross.ravel() - _matrix(moments) @ (value.T @ key_query).ravel()
+    residual = residual.reshape(rows, -1)
+    return np.concatenate([key_query @ residual.T, value @ residual], axis=1)
 
 
 def _trajectory(
-    moments: MixtureMoments, time: Float[Array, "time"], states: Float[Array, "time head entry"]
+    moments: MixtureMoments, time: Float[np.ndarray, "time"], states: Float[np.ndarray, "time head entry"]
 ) -> Trajectory:
     rows = moments.dimension + 1
     weights = MergedAttention(
         states[..., :rows], states[..., rows:].reshape(*states.shape[:-1], rows, moments.dimension)
     )
-    return Trajectory(time, loss(moments, weights), weights)
+    return Trajectory(time, np.asarray(loss(moments, weights)), weights)
 
 
-def _matrix(moments: MixtureMoments) -> Float[Array, "feature feature"]:
+def _matrix(moments: MixtureMoments) -> Float[np.ndarray, "feature feature"]:
     """S with the three axes of each φ made one."""
     return moments.second.reshape(moments.cross.size, moments.cross.size)

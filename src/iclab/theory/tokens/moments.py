@@ -1,4 +1,4 @@
-"""Exact moments of what unrestricted linear attention sees of a sequence, under any law of its task.
+"""Exact moments of the features of unrestricted linear attention on a sequence, under any law of its task.
 
 The prediction of such a layer is ⟨T, φ⟩ with φ_abc = M_ab x_qc; M = (1/N) Σ z zᵀ runs over the context tokens
 z = (x, y) and the query token q = (x_q, 0). Its loss needs E[y_q φ] and E[φ φᵀ], moments of sixth order in the
@@ -9,24 +9,26 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import instance, require
+from iclab.numerics import Validated, instance, numbers, require
 from iclab.problem import Regression
 
-Array = np.ndarray
+__all__ = ["MixtureMoments", "TaskLaw", "fixed_task", "fresh_tasks", "token_moments"]
+
 LARGEST_DIMENSION = 12  # E[φ φᵀ] then holds 4.1 million numbers
 
 
 @dataclass(frozen=True)
 class MixtureMoments:
-    """The moments through which a law of sequences enters the loss of an unrestricted layer.
+    """Moments through which a law of sequences enters the loss of an unrestricted layer.
 
     cross b = E[y_q φ] and second S = E[φ φᵀ], the first three axes of one φ and the last three of the other;
-    null_loss = E[y_q²], the loss of predicting nothing.
+    null_loss = E[y_q²], the loss of the prediction 0.
     """
 
-    cross: Float[Array, "D+1 D+1 D"]
-    second: Float[Array, "D+1 D+1 D D+1 D+1 D"]
+    cross: Float[np.ndarray, "token token D"]
+    second: Float[np.ndarray, "token token D token token D"]
     null_loss: float
 
     @property
@@ -34,7 +36,7 @@ class MixtureMoments:
         """D, the number of entries of an input."""
         return self.cross.shape[-1]
 
-    def distinct(self) -> tuple[Float[Array, "F"], Float[Array, "F F"]]:
+    def distinct(self) -> tuple[Float[np.ndarray, "F"], Float[np.ndarray, "F F"]]:
         """b and S over the F = D(D+1)(D+2)/2 distinct features: M is symmetric, so a ≤ b is enough."""
         first, second = np.triu_indices(self.dimension + 1)
         cross = self.cross[first, second]
@@ -43,15 +45,15 @@ class MixtureMoments:
 
 @dataclass(frozen=True)
 class TaskLaw:
-    """What the moments need of the tasks: w of the query's label and s = (1, u, v) of the context labels.
+    """Averages over the tasks: w of the query's label and s = (1, u, v) of the context labels.
 
     Given its task a sequence has context labels of covariance Λu with the inputs and of variance v plus noise:
     u = w and v = wᵀΛw for labels wᵀx, u = 0 and v = 1 for labels that are independent N(0, 1).
-    outer E[s sᵀ], with_query E[w sᵀ], energy E[wᵀΛw]. Laws mix: mixed() is linear in all three.
+    outer E[s sᵀ], with_query E[w sᵀ], energy E[wᵀΛw]; s has D + 2 entries. Laws mix: mixed() is linear in all three.
     """
 
-    outer: Float[Array, "D+2 D+2"]
-    with_query: Float[Array, "D D+2"]
+    outer: Float[np.ndarray, "entry entry"]
+    with_query: Float[np.ndarray, "D entry"]
     energy: float
 
     def mixed(self, other: "TaskLaw", fraction: float) -> "TaskLaw":
@@ -64,7 +66,7 @@ class TaskLaw:
         )
 
 
-def fresh_tasks(problem: Regression) -> TaskLaw:
+def fresh_tasks(problem: Validated[Regression]) -> TaskLaw:
     """A new task w ~ N(0, Ω) for each sequence.
 
     Source: derived in docs/derivations/mixture.
@@ -79,18 +81,24 @@ def fresh_tasks(problem: Regression) -> TaskLaw:
     return TaskLaw(outer, with_query, energy)
 
 
-def fixed_task(problem: Regression, task: Float[Array, "D"], *, random_labels: bool) -> TaskLaw:
+def fixed_task(
+    problem: Validated[Regression], task: Validated[Float[ArrayLike, "D"]], *, random_labels: Validated[bool]
+) -> TaskLaw:
     """One task for all sequences; with `random_labels` their context labels are independent N(0, 1) instead.
 
     Source: derived in docs/derivations/mixture.
     """
     instance("problem", problem, Regression)
-    energy = float(np.sum(np.array(problem.eigenvalues) * task**2))
-    labels = np.array([1.0, *np.zeros_like(task), 1.0]) if random_labels else np.array([1.0, *task, energy])
-    return TaskLaw(np.outer(labels, labels), np.outer(task, labels), energy)
+    w = numbers("task", task)
+    require(
+        isinstance(random_labels, bool | np.bool_), f"random_labels must be True or False; got {random_labels!r}."
+    )
+    energy = float(np.sum(np.array(problem.eigenvalues) * w**2))
+    labels = np.array([1.0, *np.zeros_like(w), 1.0]) if random_labels else np.array([1.0, *w, energy])
+    return TaskLaw(np.outer(labels, labels), np.outer(w, labels), energy)
 
 
-def token_moments(problem: Regression, tasks: TaskLaw) -> MixtureMoments:
+def token_moments(problem: Validated[Regression], tasks: Validated[TaskLaw]) -> MixtureMoments:
     """b and S when inputs, noise and lengths are those of `problem` and tasks follow `tasks`.
 
     Given the task the context tokens are N(0, Z), so their average (1/N) Σ z zᵀ has mean Z and covariance
@@ -102,6 +110,7 @@ def token_moments(problem: Regression, tasks: TaskLaw) -> MixtureMoments:
     Source: derived in docs/derivations/mixture.
     """
     instance("problem", problem, Regression)
+    instance("tasks", tasks, TaskLaw)
     dimension = problem.dimension
     require(
         dimension <= LARGEST_DIMENSION,
@@ -128,7 +137,7 @@ def token_moments(problem: Regression, tasks: TaskLaw) -> MixtureMoments:
     )
 
 
-def _token_covariance(problem: Regression) -> Float[Array, "D+1 D+1 D+2"]:
+def _token_covariance(problem: Regression) -> Float[np.ndarray, "token token entry"]:
     """Z = E[z zᵀ | task] as a linear function of s = (1, u, v)."""
     inputs = np.diag(problem.eigenvalues)
     linear = np.zeros((problem.dimension + 1, problem.dimension + 1, problem.dimension + 2))
@@ -139,7 +148,7 @@ def _token_covariance(problem: Regression) -> Float[Array, "D+1 D+1 D+2"]:
     return linear
 
 
-def _normal_moment(covariance: Float[Array, "n n"], order: int) -> Float[Array, "..."]:
+def _normal_moment(covariance: Float[np.ndarray, "n n"], order: int) -> Float[np.ndarray, "..."]:
     """E[x ⊗ … ⊗ x], `order` factors, x normal: the first factor is paired with each of the others in turn."""
     if order == 0:
         return np.ones(())

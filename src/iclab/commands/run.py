@@ -1,0 +1,149 @@
+"""The command `iclab run`: the question of one study, with a case of one's own."""
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from iclab.commands.forms import as_stated, stating_constraints
+from iclab.commands.studies import named
+from iclab.commands.terminal import note, parsed, print_verdicts, progress, writable
+from iclab.files import written_whole
+from iclab.numerics import whole_number
+from iclab.store import Store
+from iclab.study import Preset, Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Run", "run"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Put the question of one study: theory, simulation, verdict and figure. See `iclab run NAME --help`."""
+
+    name: tyro.conf.Positional[str]  # name of a study; `iclab studies` lists them
+
+
+@dataclass(frozen=True)
+class Options:
+    """Folder of the answer, and the number of seeds that it rests on."""
+
+    seeds: int | None = None  # K, seeds 0..K-1; 0 asks theory alone; default: as the study suggests
+    full: bool = False  # start from the full case instead of the quick one; other flags still apply
+    published: bool = False  # start from the published case where the full one is smaller; its time is estimated
+    out: Path = Path("results")  # folder for results and figures
+    processes: int = 1  # how many seeds run in parallel, on a core each
+    json: bool = False  # print the verdicts as JSON instead of a table
+    debug: bool = False  # show the traceback of an error
+
+
+def run(words: Sequence[str]) -> int:
+    """Put one question: compute what is missing, draw the figure, print the verdicts. Returns the exit code."""
+    if words[:1] in (["-h"], ["--help"]):
+        parsed(Run, words, prog="iclab run", description=Run.__doc__ or "")
+    study, flags = named(words[0] if words else ""), words[1:]
+    preset = _preset(study, flags)
+    case, options = _asked(study, preset.case, flags)
+    processes = whole_number("processes", options.processes)
+    store = Store(writable(options.out))
+    seeds = preset.seeds if options.seeds is None else options.seeds
+    if options.published and (missing := store.missing(study, case, seeds)):
+        note(_time_needed(study, preset, case, len(missing)))
+    with progress() as bar:
+        if processes > 1:
+            from iclab.commands.workers import fill
+
+            fill(store, {study.name: (case, store.missing(study, case, seeds))}, processes=processes, bars=bar)
+        result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=study.name))
+    whole = store.path(study, case)  # every seed; the figure shows those asked for, and is named for them
+    figure = whole.with_name(f"{whole.stem}-seeds-{len(study.asked(seeds))}.pdf")
+    _draw(study, case, result, figure)
+    numbers = whole if study.asked(seeds) or study.simulation is None else None
+    if options.json:
+        print(json.dumps(_summary(study, result, numbers, figure), allow_nan=False))
+        return 0
+    print_verdicts(study.name, study.verdicts(result))
+    print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
+    print(f"figure:  {figure}")
+    return 0
+
+
+def _preset(study: Study, flags: Sequence[str]) -> Preset:
+    """The preset that the other flags change: the first stage of parsing."""
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for size in ("full", "published"):
+        early.add_argument(f"--{size}", action="store_true")
+    asked, _ = early.parse_known_args(flags)
+    if not asked.published:
+        return study.presets["full" if asked.full else "quick"]
+    if "published" not in study.presets:
+        raise ValueError(
+            f"published cases are those of studies whose full case is smaller; {study.name!r} has none. Use --full."
+        )
+    return study.presets["published"]
+
+
+def _asked(study: Study, default: Any, flags: Sequence[str]) -> tuple[Any, Options]:
+    """The case and the options that the flags state: the second stage of parsing."""
+    shown = stating_constraints(default)
+    form = make_dataclass(
+        "Case",
+        [
+            ("case", Annotated[type(shown), tyro.conf.arg(name="")], field(default=shown)),
+            ("options", Annotated[Options, tyro.conf.arg(name="")], field(default=Options())),
+        ],
+    )
+    # A paragraph on one line: tyro takes a line that begins with a number or a star for an item of a list.
+    about = "\n\n".join(" ".join(part.split()) for part in study.question.split("\n\n"))
+    chosen = parsed(form, flags, prog=f"iclab run {study.name}", description=about)
+    return as_stated(chosen.case), chosen.options
+
+
+def _time_needed(study: Study, preset: Preset, case: Any, seeds: int) -> str:
+    if preset.seconds is None:
+        return f"{study.name}: how long the published case takes is not known"
+    hours = preset.seconds(case) * seeds / 3600
+    return f"{study.name}: about {hours:,.1f} hours on one core; Ctrl-C stops, and keeps finished seeds"
+
+
+def _draw(study: Study, case: Any, result: "xr.DataTree", path: Path) -> None:
+    from iclab import figures
+
+    with written_whole(path) as file:
+        file.write_bytes(figures.as_bytes(figures.drawn(study, case, result), "pdf", name=study.name))
+
+
+def _summary(study: Study, result: "xr.DataTree", path: Path | None, figure: Path) -> dict[str, Any]:
+    verdicts = [
+        {
+            "claim": verdict.claim,
+            "meaning": verdict.meaning,
+            "measure": verdict.measure,
+            "value": _number(verdict.value),
+            "error": _number(verdict.error),
+            "yardstick": verdict.bound,
+            "verdict": verdict.word,
+            "evidence": dict(verdict.evidence),
+        }
+        for verdict in study.verdicts(result)
+    ]
+    return {
+        "study": study.name,
+        "case": json.loads(result.attrs["case"]),
+        "seeds": [int(seed) for seed in result.attrs["seeds"]],
+        "seconds": float(sum(result.attrs["seconds"])),
+        "verdicts": verdicts,
+        "numbers": str(path) if path else None,
+        "figure": str(figure),
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,156 @@
+"""The labelled outcome: arrays over named axes, in a vocabulary that every study may extend.
+
+A study labels what its witnesses return: `labelled({"tau": tau}, icl=errors.icl, idg=errors.idg)` says which arrays
+lie along which axes, and the vocabulary says what each name means.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from iclab.numerics import require
+
+__all__ = [
+    "VOCABULARY", "Labelled", "Quantity", "labelled", "parts", "quantities", "quantity", "unlabelled", "vocabulary",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A name of the vocabulary: its symbol, its meaning in words, its unit."""
+
+    symbol: str
+    words: str
+    unit: str = ""
+
+
+def vocabulary(names: Mapping[str, tuple[str, ...]] | None = None, /, **more: tuple[str, ...]) -> dict[str, Quantity]:
+    """Quantities by name, each from its symbol, its words and, where it has one, its unit.
+
+    A name that means another thing in one group of a study is given as "group/name".
+
+    >>> vocabulary({"expected/loss": ("E L", "expected loss", "label²")}, width=("W", "entries of an embedding"))
+    {'expected/loss': Quantity(symbol='E L', ...), 'width': Quantity(symbol='W', ...)}
+    """
+    return {name: Quantity(*parts) for name, parts in {**(names or {}), **more}.items()}
+
+
+VOCABULARY = vocabulary(
+    time=("t", "training time", "τ"),
+    step=("n", "steps of training"),
+    rate=("η", "learning rate"),
+    sequences=("P", "training sequences"),
+    rank=("R", "key-query pairs of a head"),
+    initial=("s", "size of the start"),
+    context_length=("N", "labelled examples before the query"),
+    noise=("ρ", "variance of the label noise", "label²"),
+    tilt=("p", "power of the input eigenvalues"),
+    fraction=("p", "fraction of sequences with fresh tasks"),
+    dimension=("D", "entries of an input"),
+    alpha=("α", "examples of a context for each dimension, N/D"),
+    kappa=("κ", "tasks of the pool for each dimension, K/D"),
+    tau=("τ", "pretraining sequences for each squared dimension, n/D²"),
+    ridge=("λ", "ridge of the readout"),
+    loss=("L", "mean squared error", "label²"),
+    half_drop=("t½", "half-drop time", "τ"),
+    answer=("ŷ", "predicted label", "label"),
+    icl=("e_ICL", "error on new tasks", "label²"),
+    idg=("e_IDG", "error on tasks of the pool", "label²"),
+    train=("e_train", "error on the pretraining data", "label²"),
+)
+"""The names that studies share. A study has others, or other meanings, in its own `vocabulary`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Arrays over named axes. Each array is an attribute, and so are the points of each axis that has some."""
+
+    axes: Mapping[str, np.ndarray | None]
+    arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if not name.startswith("_"):
+            if name in self.arrays:
+                return self.arrays[name][1]
+            if (points := self.axes.get(name)) is not None:
+                return points
+        raise AttributeError(f"the outcome has no {name!r}; it has {', '.join([*self.axes, *self.arrays])}")
+
+
+def labelled(axes: Mapping[str, Any], **arrays: Any) -> Labelled:
+    """Arrays over named axes, in their order; the axes hold their points, or None where they only count.
+
+    An array lies over all axes, and a single number over none; one that lies over some is a pair of their names and
+    the array, as in `step=("moment", steps)` or `gap=(("dimension", "kappa"), gaps)`.
+
+    Raises ValueError where an array does not fit its axes.
+
+    >>> labelled({"rate": [0.1, 0.2], "time": None}, loss=np.ones((2, 3)), best=0.5).loss.shape
+    (2, 3)
+    """
+    points = {name: None if given is None else np.asarray(given) for name, given in axes.items()}
+    lengths = {name: len(given) for name, given in points.items() if given is not None}
+    placed: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    for name, given in arrays.items():
+        over, values = given if isinstance(given, tuple) and isinstance(given[0], str | tuple) else (None, given)
+        array = np.asarray(values)
+        names = (tuple(points) if array.ndim else ()) if over is None else (over,) if isinstance(over, str) else over
+        require(
+            array.ndim == len(names) and set(names) <= set(points),
+            f"{name} must have one dimension for each of the axes {tuple(names)}, out of {tuple(points)}; got shape "
+            f"{array.shape}. Name the axes of an array that lies over some: {name}=((...), array).",
+        )
+        for axis, length in zip(names, array.shape, strict=True):
+            require(
+                lengths.setdefault(axis, length) == length,
+                f"{name} must have {lengths[axis]} entries along {axis}; got shape {array.shape}.",
+            )
+        placed[name] = (tuple(names), array)
+    return Labelled(points, placed)
+
+
+def parts(outcome: Any, *names: str) -> dict[str, Any]:
+    """Fields of an outcome by name, to be labelled anew: labelled({"tau": tau}, **parts(errors, "icl", "idg"))."""
+    return {name: getattr(outcome, name) for name in names}
+
+
+def quantity(symbol: str, *axes: str, unit: str = "", words: str = "") -> Any:
+    """A dataclass field that holds an array over named axes: for outcomes that theory or simulation return."""
+    return field(metadata={"axes": axes, "quantity": Quantity(symbol, words, unit)})
+
+
+def unlabelled() -> Any:
+    """A dataclass field for programs alone: it takes no part in labelled results."""
+    return field()
+
+
+def quantities(
+    outcome: Any, own: Mapping[str, Quantity] | None = None, *, group: str = ""
+) -> Iterator[tuple[str, tuple[str, ...], Quantity, np.ndarray]]:
+    """Name, axes, meaning and array of each labelled part of an outcome.
+
+    `own` meanings go before the shared ones, those of the group first; a name without any is labelled with empty
+    text. Raises ValueError where an array has not one axis for each name.
+    """
+    own = own or {}
+    for name, axes, array, stated in _parts(outcome):
+        meaning = own.get(f"{group}/{name}") or own.get(name) or stated or VOCABULARY.get(name) or Quantity("", "")
+        yield name, axes, meaning, array
+
+
+def _parts(outcome: Any) -> Iterator[tuple[str, tuple[str, ...], np.ndarray, Quantity | None]]:
+    if isinstance(outcome, Labelled):
+        for axis, points in outcome.axes.items():
+            if points is not None:
+                yield axis, (axis,), points, None
+        for name, (axes, array) in outcome.arrays.items():
+            yield name, axes, array, None
+        return
+    for entry in fields(outcome):
+        if "quantity" in entry.metadata:
+            array, axes = np.asarray(getattr(outcome, entry.name)), entry.metadata["axes"]
+            whole = f"{type(outcome).__name__}.{entry.name}"
+            require(array.ndim == len(axes), f"{whole} must have the axes {axes}; got shape {array.shape}.")
+            yield entry.name, axes, array, entry.metadata["quantity"]

@@ -1,0 +1,101 @@
+"""Shared parts of the studies of modes: one-pass SGD on batches of several sizes, strengths of modes, words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from iclab import figures
+from iclab.claims import Limit
+from iclab.outcomes import TransformerCurves, vocabulary
+from iclab.problem import Regression
+from iclab.study import Axes, Key
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["TIME", "WORDS", "Schedule", "in_batches", "strength_panel", "trained_on_batches"]
+
+TIME = "training time $t$  (units of $\\tau$)"
+WORDS = vocabulary(
+    batch=("B", "contexts of a step"),
+    strength=("p q", "strength of a mode"),
+    value=("p", "value weight"),
+    key_query=("q", "key-query weight"),
+)
+
+
+def in_batches(theory: str, simulation: str, meaning: str) -> Limit:
+    """The claim that runs on large batches follow a flow: the noise of a batch is of order 1/√B."""
+    return Limit(theory, simulation, meaning, along="batch", order=0.5)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Steps of gradient descent at one learning rate, with evenly spaced records from the start to the end."""
+
+    rate: float
+    steps: int
+    records: int
+
+    @property
+    def every(self) -> int:
+        """Steps from one record to the next."""
+        return self.steps // self.records
+
+    @property
+    def time(self) -> Float[np.ndarray, "time"]:
+        """Times of the records."""
+        return self.rate * self.every * np.arange(self.records + 1)
+
+
+def trained_on_batches(
+    problem: Regression,
+    batches: Sequence[int],
+    schedule: Schedule,
+    *,
+    start: tuple[Any, Any],
+    runs: int | None = None,
+    key: Key,
+) -> list[TransformerCurves]:
+    """One-pass SGD of the whole transformer on drawn tokens, for each batch size; of several runs one for each start.
+
+    Every size has a key of its own, so that other sizes change nothing.
+    """
+    import jax
+
+    from iclab.simulation.linear.transformer_sgd import transformer_sgd
+
+    settings, curves = {"rate": schedule.rate, "steps": schedule.steps, "every": schedule.every}, []
+    for batch in batches:
+        own = jax.random.fold_in(key, batch)
+        keys = own if runs is None else jax.random.split(own, runs)
+        curves.append(transformer_sgd(problem, start=start, batch=batch, key=keys, **settings))
+    return curves
+
+
+def strength_panel(
+    axes: Axes,
+    here: Mapping[str, int],
+    exact: "xr.Dataset",
+    other: "xr.Dataset",
+    drawn: "xr.Dataset | None",
+    *,
+    spectrum: Sequence[float],
+    labels: tuple[str, str | None],
+) -> None:
+    """Strengths of the modes against time at one place: every seed behind the exact flow, another law dashed.
+
+    The labels are those of the other law and of the seeds.
+    """
+    for color, mode in figures.colored(range(exact.sizes["mode"])):
+        place, (dashed, seeds) = {**here, "mode": mode}, labels if mode == 0 else (None, None)
+        if drawn is not None:
+            rows = drawn.strength.isel(place).values
+            figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=seeds)
+        label = f"exact flow, s = {spectrum[mode]:g}"
+        figures.theory_line(axes, exact.time, exact.strength.isel(place), color=color, label=label)
+        figures.dashed_line(axes, exact.time, other.strength.isel(place), color=color, label=dashed)
+    axes.set_xlabel(TIME)
