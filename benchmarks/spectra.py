@@ -22,6 +22,7 @@ from iclab.spectra.layouts import Layout, from_config, from_mapping
 from iclab.spectra.measures import basis, null, overlap_of, rank_measures
 from iclab.spectra.measures.spectrum import spectrum
 from iclab.spectra.observation.observing import observe
+from iclab.spectra.observation.selection import Selection
 
 WIDTH, MATRICES, CHECKPOINTS, LEADING = 128, 49, 150, 4
 
@@ -92,7 +93,8 @@ def observing(layout: Layout, kind: str) -> None:
         written(NAMES[kind], Path(folder))
         for measures in (("ranks",), ("ranks", "overlaps")):
             read = checkpoints.read(folder)
-            spent = seconds(lambda read=read, measures=measures: observe(read, layout, measures=measures)).cpu
+            chosen = Selection(measures=measures)
+            spent = seconds(lambda read=read, chosen=chosen: observe(read, layout, selection=chosen)).cpu
             print(f"observed from files as {kind}, {' and '.join(measures)}: {spent:.1f} s CPU")
 
 

@@ -1,6 +1,6 @@
 """Does the least loss of linear attention fall with the context length as theory says?
 
-A study of one's own, whole: theory is the least population loss, simulation tests the optimal layer on drawn contexts.
+A study of one's own, whole. Theory is the least population loss; simulation tests the optimal layer on drawn contexts.
 """
 
 from dataclasses import dataclass, replace

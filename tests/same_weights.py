@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 from iclab.spectra import layouts
 from iclab.spectra.checkpoints.tensors import of_array
-from iclab.spectra.layouts import Plan, from_config, from_mapping
+from iclab.spectra.layouts import TensorPlan, from_config, from_mapping
 
 HEADS, SIZE, WIDTH = 3, 2, 5
 RNG = np.random.default_rng(0)
@@ -26,12 +26,13 @@ def rows(array: np.ndarray, leading: int = 3) -> np.ndarray:
     return array.reshape(-1, *array.shape[leading:])
 
 
-def planned(tensors: dict[str, np.ndarray], config: dict[str, Any]) -> Plan:
-    return layouts.plan({name: of_array(name, array) for name, array in tensors.items()}, from_config(config))
+def planned(tensors: dict[str, np.ndarray], config: dict[str, Any]) -> TensorPlan:
+    return layouts.tensor_plan({name: of_array(name, array) for name, array in tensors.items()}, from_config(config))
 
 
-def mapped(tensors: dict[str, np.ndarray], mapping: dict[str, Any]) -> Plan:
-    return layouts.plan({name: of_array(name, array) for name, array in tensors.items()}, from_mapping(mapping))
+def mapped(tensors: dict[str, np.ndarray], mapping: dict[str, Any]) -> TensorPlan:
+    named = {name: of_array(name, array) for name, array in tensors.items()}
+    return layouts.tensor_plan(named, from_mapping(mapping))
 
 
 PART, HEAD = rows(QKV), rows(QKV.swapaxes(0, 1))
@@ -73,7 +74,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def assert_same(plan: Plan) -> None:
+def assert_same(plan: TensorPlan) -> None:
     """The weights of the only layer are those at the top of this file."""
     weights = plan.attention(*next(iter(plan.layers)))
     for found, known in zip((weights.query, weights.key, weights.value, weights.output), (Q, K, V, O), strict=True):

@@ -48,7 +48,7 @@ def rotation_matrix(turn: Rotary, angles: np.ndarray) -> np.ndarray:
 def test_five_values_of_a_drawn_product_are_the_known_numbers() -> None:
     stream = np.random.RandomState(2).standard_normal
     known = [54.23199679789981, 37.77704170207511, 32.281267196034726, 30.263975981481526, 22.01009471617148]
-    assert_allclose(circuits.singular_values(stream((40, 5)), stream((5, 30))), known, rtol=1e-13)
+    assert_allclose(circuits.product_singular_values(stream((40, 5)), stream((5, 30))), known, rtol=1e-13)
 
 
 def test_a_score_is_read_off_the_circuit_of_the_right_key_head() -> None:
@@ -73,7 +73,7 @@ def test_circuits_do_not_see_the_gauge_of_a_head() -> None:
     weights, gauge = layer(), np.random.default_rng(3).standard_normal((DIM, DIM)) + 4 * np.eye(DIM)
     other = replace(weights, query=gauge @ weights.query, key=np.linalg.inv(gauge).T @ weights.key)
     for head in range(HEADS):
-        values = [circuits.singular_values(*circuits.query_key([one], 0, head)) for one in (weights, other)]
+        values = [circuits.product_singular_values(*circuits.query_key([one], 0, head)) for one in (weights, other)]
         assert_allclose(values[1], values[0], atol=1e-12 * values[0][0])
 
 
@@ -86,7 +86,7 @@ def test_stored_precision_is_kept_and_spectra_are_those_of_float64_copies(dtype)
     circuit = circuits.query_key([stored], 0, 4)
     assert circuit.left.dtype == circuit.right.dtype == np.dtype(dtype)
     copies = [factor.astype(np.float64) for factor in circuit]
-    assert_allclose(circuits.spectrum(circuit).values, circuits.singular_values(*copies), rtol=1e-14)
+    assert_allclose(circuits.spectrum(circuit).values, circuits.product_singular_values(*copies), rtol=1e-14)
     assert measures.numerical_rank(circuit) == DIM
 
 

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 
 from iclab.spectra import checkpoints
 from iclab.spectra.layouts import from_mapping
-from iclab.spectra.observation.dynamics import SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import MatrixSeries, SpectralDynamics
 from iclab.spectra.observation.observing import observe
+from iclab.spectra.observation.selection import Selection
 
 WIDTH, DIM, HEADS, SHARED = 12, 4, 4, 2
 PARTS = {"q": HEADS * DIM, "k": SHARED * DIM, "v": SHARED * DIM}
@@ -39,20 +40,20 @@ def balanced(along: float) -> dict[str, np.ndarray]:
     }
 
 
-def seen(states: list[dict[str, np.ndarray]], given=None, **asked) -> SpectralDynamics:
+def seen(states: list[dict[str, np.ndarray]], given=None, **chosen) -> SpectralDynamics:
     series = checkpoints.of_states(states, list(range(len(states))))
-    return observe(series, given or layout(), measures=("balance",), **asked)
+    return observe(series, given or layout(), selection=Selection(measures=("balance",), **chosen))
 
 
-def track(dynamics: SpectralDynamics, role: str, head: int | None = 0) -> Track:
-    return next(one for one in dynamics.tracks if (one.role, one.head) == (role, head))
+def track(dynamics: SpectralDynamics, role: str, head: int | None = 0) -> MatrixSeries:
+    return next(one for one in dynamics.matrices if (one.role, one.head) == (role, head))
 
 
 @pytest.mark.parametrize("extra", [{}, {"rotary": {"fraction": 0.5, "pairing": "half"}}], ids=["plain", "rotary"])
 def test_a_series_that_keeps_the_laws_reads_zero(extra: dict) -> None:
     dynamics = seen([balanced(along) for along in (0.1, 0.2, 0.4)], layout(**extra))
-    assert len(dynamics.tracks) == 2 * SHARED
-    for one in dynamics.tracks:
+    assert len(dynamics.matrices) == 2 * SHARED
+    for one in dynamics.matrices:
         values = one.curves["imbalance_since_first"].values
         assert np.isnan(values[0])  # nothing has moved
         assert_allclose(values[1:], 0.0, atol=1e-13)
@@ -92,7 +93,7 @@ def test_the_level_is_that_of_layers_drawn_whole(extra: dict) -> None:
 
 
 def test_chosen_heads_have_the_laws_of_the_key_heads_they_read() -> None:
-    assert {one.head for one in seen([drawn(0), drawn(1)], heads=(3,)).tracks} == {1}
+    assert {one.head for one in seen([drawn(0), drawn(1)], heads=(3,)).matrices} == {1}
 
 
 def test_numbers_that_are_not_finite_are_said() -> None:

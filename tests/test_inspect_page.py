@@ -14,7 +14,7 @@ from iclab.inspection.page.groups import groups, quantiles
 from iclab.inspection.page.steps import StepAxis
 from iclab.spectra.checkpoints.tensors import Skipped
 from iclab.spectra.measures.changes import change
-from iclab.spectra.observation.dynamics import Curve, Shift, SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import ChangePoint, Curve, MatrixSeries, SpectralDynamics
 from iclab.spectra.observation.integrity import Finding, Integrity
 from iclab.spectra.observation.measurements import OVERLAPS, RANKS
 
@@ -32,7 +32,7 @@ def track(rng, steps, layer=0, head=0, *, role="QK", matrix=None, tower="", lead
             values, level = 28 - drop + rng.normal() + 0.3 * rng.standard_normal(count), (27.3, 0.4)
         curves[name] = Curve(values, *level, of_subspace=name in OVERLAPS)
     fan = np.exp(-0.2 * np.arange(leading) * (1 + share[:, None]))
-    return Track(
+    return MatrixSeries(
         tower, layer, head, role if matrix is None else matrix, role, (64, 32, 64), "float32", curves,
         np.ones(count), np.full(count, 0.2), fan, ("ok",) * count, ("",) * count,
     )  # fmt: skip
@@ -88,11 +88,11 @@ def hostile():
     values, found = shifting(seen)
     first = replace(
         seen,
-        tracks=(*seen.tracks, *extra),
+        matrices=(*seen.matrices, *extra),
         integrity=Integrity(tuple(Finding("swapped tensors", "error", name) for name in HOSTILE)),
         skipped=tuple(Skipped(name, name) for name in HOSTILE),
         notes=tuple(HOSTILE),
-        changes=(Shift(whose, "effective_rank", found),),
+        changes=(ChangePoint(whose, "effective_rank", found),),
         tested=10,
         family=HOSTILE[1],
     )
@@ -132,7 +132,7 @@ def test_the_numbers_of_the_page_are_medians_over_heads():
     text = re.search(r'<script type="application/json" id="medians">(.*?)</script>', html, re.S)[1]
     numbers = json.loads(text)
     one = next(n for n in numbers if (n["matrix"], n["measure"]) == ("OV", "stable_rank"))
-    heads = [t.curves["stable_rank"].values for t in seen.tracks if (t.role, t.layer) == ("OV", 1)]
+    heads = [t.curves["stable_rank"].values for t in seen.matrices if (t.role, t.layer) == ("OV", 1)]
     np.testing.assert_allclose(one["medians"][1], np.median(heads, axis=0), rtol=1e-4)  # five digits are written
     assert one["steps"] == seen.steps.tolist()
 
@@ -158,9 +158,9 @@ def test_integrity_is_the_first_table_and_an_error_is_said_before_any_figure():
 
 def test_changes_coincide_and_never_explain():
     seen = small()
-    whose = seen.tracks[0]
+    whose = seen.matrices[0]
     values, found = shifting(seen)
-    shifted = small(changes=(Shift(whose, "effective_rank", found),), tested=40)
+    shifted = small(changes=(ChangePoint(whose, "effective_rank", found),), tested=40)
     joined = Joined({"accuracy": values}, (), ())
     html = page({"this": shifted}, joined)
     assert "coincides with" in html
@@ -179,10 +179,10 @@ def test_columns_of_behavior_that_are_not_drawn_are_named():
 
 def test_readings_that_are_not_in_order_are_counted_and_not_drawn():
     seen = small()
-    first = seen.tracks[0]
+    first = seen.matrices[0]
     status = ("nonfinite",) * 3 + ("ok",) * 7
-    bad = Track(**{**vars(first), "status": status, "reason": ("3 NaN",) * 3 + ("",) * 7})
-    changed = dynamics(seen.steps, (bad, *seen.tracks[1:]))
+    bad = MatrixSeries(**{**vars(first), "status": status, "reason": ("3 NaN",) * 3 + ("",) * 7})
+    changed = dynamics(seen.steps, (bad, *seen.matrices[1:]))
     assert np.isnan(groups(changed)[0].values("effective_rank")[0, :3]).all()
     text = Seen(page({"this": changed})).text
     assert "3 NaN" in text
@@ -193,7 +193,7 @@ def test_what_is_nowhere_defined_still_makes_a_page():
     steps = [5]
     nothing = track(np.random.default_rng(0), steps)
     curves = {"effective_rank": Curve(np.array([np.nan]), np.nan, np.nan)}
-    empty = Track(**{**vars(nothing), "curves": curves, "status": ("skipped",), "reason": ("too large",)})
+    empty = MatrixSeries(**{**vars(nothing), "curves": curves, "status": ("skipped",), "reason": ("too large",)})
     text = Seen(page({"this": dynamics(steps, [empty])})).text
     assert "Nothing to draw." in text
     assert "too large" in text
@@ -234,7 +234,7 @@ def test_a_large_observation_makes_a_page_of_at_most_twenty_megabytes():
 
 
 def test_what_does_not_fit_is_left_out_and_named(monkeypatch):
-    monkeypatch.setattr("iclab.inspection.page._ONE_FIGURE", 1000)
+    monkeypatch.setattr("iclab.inspection.page.sections._ONE_FIGURE", 1000)
     html = page({"this": small()})
     assert "<figure>" not in html
     assert "Figures left out to keep this page below 20 MB (" in html

@@ -154,7 +154,7 @@ def test_the_merged_weights_are_those_of_the_training_library(family: str, rslor
         from_config(config.to_dict()),
     )
     merged = checkpoints.of_states([trained.merge_and_unload().state_dict()])[0].open()
-    known = layouts.plan(merged.tensors, from_config(config.to_dict()))
+    known = layouts.tensor_plan(merged.tensors, from_config(config.to_dict()))
     for plan in (read, wrapped):
         ours, theirs = (one.attention(*next(iter(one.layers))) for one in (plan, known))
         for part in ("query", "key", "value", "output"):

@@ -111,7 +111,7 @@ def test_a_mapping_is_a_toml_file(tmp_path: Path) -> None:
         "[[tensor]]\nmatch = 'blocks\\.(?P<layer>\\d+)\\.attn\\.proj\\.weight'\nrole = 'o'\n"
     )
     tensors = {"net.blocks.7.attn.qkv.weight": HEAD, "net.blocks.7.attn.proj.weight": OUT}
-    plan = layouts.plan({name: of_array(name, array) for name, array in tensors.items()}, from_mapping(path))
+    plan = layouts.tensor_plan({name: of_array(name, array) for name, array in tensors.items()}, from_mapping(path))
     assert list(plan.layers) == [("net", 7)]
     assert_same(plan)
     rotary = plan.attention("net", 7).rotary

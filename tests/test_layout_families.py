@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.spectra import checkpoints, layouts
 from iclab.spectra.circuits.weights import AttentionWeights, InputNorm, Rotary
-from iclab.spectra.layouts import Layout, Plan
+from iclab.spectra.layouts import Layout, TensorPlan
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -154,7 +154,7 @@ def turned(vectors: np.ndarray, rotary: Rotary) -> np.ndarray:
 
 
 def rebuilt(
-    plan: Plan, weights: AttentionWeights, inputs: np.ndarray, family: Family
+    plan: TensorPlan, weights: AttentionWeights, inputs: np.ndarray, family: Family
 ) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities [head, i, j] and output of attention, in float64."""
     geometry, x = plan.layout.geometry, inputs.astype(float)
@@ -210,7 +210,7 @@ def misread(layout: Layout) -> Layout:
     return replace(layout, rules=rules)
 
 
-def gaps(read: Plan, seen: Seen, family: Family) -> tuple[float, float]:
+def gaps(read: TensorPlan, seen: Seen, family: Family) -> tuple[float, float]:
     """Largest gap of probabilities, and of outputs relative to the largest output."""
     inputs, attended, output, _ = seen
     ours, ours_out = rebuilt(read, read.attention(*list(read.layers)[LAYER]), inputs, family)
@@ -235,7 +235,7 @@ def test_the_tensors_of_a_family_rebuild_its_attention_and_the_other_row_order_d
     seen = watched(model, family)
     contents = checkpoints.of_states([model.state_dict()])[0].open()
     layout = layouts.from_config(config.to_dict())
-    plan = layouts.plan(contents.tensors, layout)
+    plan = layouts.tensor_plan(contents.tensors, layout)
     probability, output = gaps(plan, seen, family)
     assert probability <= 1e-5  # float32 scores of order ten
     assert output <= 1e-5
@@ -243,7 +243,7 @@ def test_the_tensors_of_a_family_rebuild_its_attention_and_the_other_row_order_d
     floors = ("layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps")
     floor = next((getattr(config, name) for name in floors if hasattr(config, name)), 1e-5)
     assert_allclose(normed(seen[3].astype(float), norm, floor), seen[0], atol=1e-5)  # float32 numbers of order one
-    wrong = gaps(layouts.plan(contents.tensors, misread(layout)), seen, family)
+    wrong = gaps(layouts.tensor_plan(contents.tensors, misread(layout)), seen, family)
     assert max(wrong) > 0.1
 
 
@@ -254,7 +254,7 @@ def test_what_a_family_saves_is_read_as_what_it_holds(family: Family, tmp_path: 
     model = drawn(transformers.AutoModel.from_config(config))
     model.save_pretrained(tmp_path)
     saved = layouts.planned(checkpoints.read(tmp_path)[0].open())
-    held = layouts.plan(checkpoints.of_states([model.state_dict()])[0].open().tensors, saved.layout)
+    held = layouts.tensor_plan(checkpoints.of_states([model.state_dict()])[0].open().tensors, saved.layout)
     stated = layouts.from_config(config.to_dict()).geometry
     assert replace(saved.layout.geometry, rotaries=(None,)) == replace(stated, rotaries=(None,))
     turns = [
@@ -283,7 +283,8 @@ def test_the_attention_of_torch_is_rebuilt(widths: dict[str, int]) -> None:
     with torch.no_grad():
         output, attended = module(query, key, value, average_attn_weights=False)
     contents = checkpoints.of_states([module.state_dict()])[0].open()
-    plan = layouts.plan(contents.tensors, layouts.from_config({"model_type": "torch", "num_attention_heads": HEADS}))
+    layout = layouts.from_config({"model_type": "torch", "num_attention_heads": HEADS})
+    plan = layouts.tensor_plan(contents.tensors, layout)
     weights = plan.attention("", 0)
     q, k, v = (
         np.einsum("hed,id->hie", weight, x.numpy()) + bias[:, None]

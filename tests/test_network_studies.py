@@ -14,6 +14,7 @@ from iclab.simulation.sequences import PeriodicSequences
 from iclab.simulation.sequences.batches import Batch
 from iclab.spectra import checkpoints
 from iclab.spectra.observation.observing import observe
+from iclab.spectra.observation.selection import Selection
 from iclab.studies import STUDIES
 from iclab.studies.networks import grokking, icl_emergence
 from iclab.studies.networks import spectra as network_spectra
@@ -38,10 +39,11 @@ def test_circuits_read_what_an_inspection_of_the_same_states_reads() -> None:
     found = network_spectra.curves([0, 5, 9], network_spectra.head_circuits(kept, 1, heads=2))
     config = {"model_type": "iclab", "heads": 2}
     seen = observe(
-        checkpoints.of_states(kept, [0, 5, 9], config=config), layers=[1], measures=("ranks", "overlaps", "distances")
+        checkpoints.of_states(kept, [0, 5, 9], config=config),
+        selection=Selection(layers=[1], measures=("ranks", "overlaps", "distances")),
     )
     for place, role in enumerate(("QK", "OV")):
-        heads = [track for track in seen.tracks if track.role == role]
+        heads = [one for one in seen.matrices if one.role == role]
         assert len(heads) == 2
 
         def mean(measure: str, heads: list = heads) -> np.ndarray:

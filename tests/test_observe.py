@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose
 from iclab.spectra import checkpoints
 from iclab.spectra.layouts import from_config, from_mapping
 from iclab.spectra.measures import null
-from iclab.spectra.observation.dynamics import SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import MatrixSeries, SpectralDynamics
 from iclab.spectra.observation.observing import observe
-from iclab.spectra.observation.selection import RANKS
+from iclab.spectra.observation.selection import RANKS, Selection
 from iclab.spectra.observation.surveying import survey
 from tests.same_weights import HEADS, NAMES, SIZES, K, O, Q, V
 
@@ -43,19 +43,19 @@ def states(count: int = COUNT) -> list[dict[str, np.ndarray]]:
     return [state(index / (count - 1)) for index in range(count)]
 
 
-def seen(given: list[dict[str, np.ndarray]], **asked: Any) -> SpectralDynamics:
+def seen(given: list[dict[str, np.ndarray]], **chosen: Any) -> SpectralDynamics:
     series = checkpoints.of_states(given, [10 * index for index in range(len(given))], config=CONFIG)
-    return observe(series, **asked)
+    return observe(series, selection=Selection(**chosen))
 
 
-def track(dynamics: SpectralDynamics, role: str, *, layer: int | None = 0, head: int | None = 0) -> Track:
-    return next(t for t in dynamics.tracks if (t.role, t.layer, t.head) == (role, layer, head))
+def track(dynamics: SpectralDynamics, role: str, *, layer: int | None = 0, head: int | None = 0) -> MatrixSeries:
+    return next(t for t in dynamics.matrices if (t.role, t.layer, t.head) == (role, layer, head))
 
 
 @pytest.mark.parametrize("family", ["gpt2", "nanogpt", "gpt_neox", "llama", "transformer_lens", "torch", "vit"])
 def test_the_same_weights_under_other_names_have_the_same_spectra(family: str) -> None:
     config = {"model_type": family, "partial_rotary_factor": 1.0, **SIZES}
-    dynamics = observe(checkpoints.of_states([NAMES[family]], config=config), measures=RANKS)
+    dynamics = observe(checkpoints.of_states([NAMES[family]], config=config), selection=Selection(measures=RANKS))
     for head in range(HEADS):
         for role, product in (("QK", Q[head].T @ K[head]), ("OV", O[head] @ V[head])):
             known = scipy.linalg.svdvals(product)[:2]
@@ -187,13 +187,45 @@ def test_folding_changes_the_circuits_and_is_refused_without_a_norm() -> None:
         ),
         ({"measures": ()}, "measures must be among .*got none"),
         ({"leading": 0}, "leading must be a whole number >= 1; got 0"),
-        ({"every": 0}, "every must be a whole number >= 1; got 0"),
         ({"max_elements": -1}, "max_elements must be a whole number >= 1; got -1"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_anything_is_read(asked: Mapping, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         seen(states(), **asked)
+
+
+@pytest.mark.parametrize(
+    ("loose", "advice"),
+    [
+        (
+            {"layers": (0,), "measures": ("ranks",)},
+            r"Write observe\(series, selection=Selection\(layers=\(0,\), measures=\('ranks',\)\)\)",
+        ),
+        ({"every": 10}, r"write observe\(series.thinned\(10\)"),
+        ({"rank": 3}, "observe.. takes no keyword rank. What to inspect is selection=.*layers, heads, measures"),
+    ],
+)
+def test_loose_keywords_are_refused_with_what_to_write(loose: Mapping, advice: str) -> None:
+    series = checkpoints.of_states(states(), config=CONFIG)
+    with pytest.raises(TypeError, match=advice):
+        observe(series, **loose)
+    with pytest.raises(TypeError, match=advice.replace("observe", "survey")):
+        survey(series, **loose)
+
+
+def test_a_thinned_series_keeps_the_last_checkpoint() -> None:
+    series = checkpoints.of_states(states(), config=CONFIG)
+    assert series.thinned(4).steps == (0, 4, 8, 9)
+    assert series.thinned(1) == series
+    with pytest.raises(ValueError, match="every must be a whole number >= 1; got 0"):
+        series.thinned(0)
+
+
+def test_a_selection_is_its_measures_by_name_without_repeats() -> None:
+    chosen = Selection(layers=[1, 0, 1], measures=["ranks", "stable_rank"])
+    assert (chosen.layers, chosen.measures) == ((1, 0), RANKS)
+    assert chosen == Selection(layers=(1, 0), measures=RANKS)
 
 
 def test_sizes_that_do_not_fit_are_refused_before_any_loop() -> None:
@@ -226,8 +258,8 @@ def test_a_layer_that_is_absent_from_one_checkpoint_is_skipped_there() -> None:
 
 def test_a_shape_that_changes_is_flagged() -> None:
     given = [{"0.w": np.random.default_rng(step).standard_normal((8, 6 + (step > 3)))} for step in range(COUNT)]
-    dynamics = observe(checkpoints.of_states(given), MLP, leading=2)
-    one = dynamics.tracks[0]
+    dynamics = observe(checkpoints.of_states(given), MLP, selection=Selection(leading=2))
+    one = dynamics.matrices[0]
     assert one.status[:4] == ("degenerate",) * 4
     assert "shape (8, 6) here and (8, 7) later" in one.reason[0]
     assert np.isnan(one.curves["overlap_with_final"].values[0])
@@ -238,7 +270,7 @@ def test_a_jump_of_the_spectrum_is_called_a_change_where_it_is() -> None:
     for step in range(24):
         spike = 12 * np.outer(np.ones(16), np.ones(16)) * (step >= 15)
         given.append({"0.w": rng.standard_normal((16, 16)) + spike})
-    dynamics = observe(checkpoints.of_states(given), MLP, measures=("stable_rank",))
+    dynamics = observe(checkpoints.of_states(given), MLP, selection=Selection(measures=("stable_rank",)))
     assert [(one.measure, one.change.step) for one in dynamics.changes] == [("stable_rank", 15.0)]
     assert dynamics.tested == 1
     assert dynamics.uncertainty == "none from one run"
@@ -246,15 +278,20 @@ def test_a_jump_of_the_spectrum_is_called_a_change_where_it_is() -> None:
 
 def test_steps_that_do_not_increase_have_no_change_points() -> None:
     series = checkpoints.of_states([{"0.w": np.eye(4) * k} for k in range(1, 10)], [0, 1, 2, 2, 3, 4, 5, 6, 7])
-    assert "no change points: steps do not increase" in observe(series, MLP, measures=("ranks",)).notes
+    assert (
+        "no change points: steps do not increase"
+        in observe(series, MLP, selection=Selection(measures=("ranks",))).notes
+    )
 
 
 def test_a_wide_embedding_has_its_leading_values_and_says_what_is_left_out() -> None:
     rng = np.random.default_rng(0)
     spiked = rng.standard_normal((1100, 1040)) + 10 * np.outer(rng.standard_normal(1100), rng.standard_normal(1040))
     mapping = from_mapping({"heads": 1, "tensor": [{"match": "e", "role": "embed"}]})
-    dynamics = observe(checkpoints.of_states([{"e": spiked}]), mapping, measures=("stable_rank", "nuclear_rank"))
-    (one,) = dynamics.tracks
+    dynamics = observe(
+        checkpoints.of_states([{"e": spiked}]), mapping, selection=Selection(measures=("stable_rank", "nuclear_rank"))
+    )
+    (one,) = dynamics.matrices
     assert list(one.curves) == ["stable_rank"]
     values = scipy.linalg.svdvals(spiked)
     assert_allclose(one.curves["stable_rank"].values[0], np.sum(values**2) / values[0] ** 2, rtol=1e-6)
@@ -278,7 +315,7 @@ def test_the_same_series_is_observed_alike_twice() -> None:
 
 def test_values_alone_agree_with_those_found_beside_overlaps() -> None:
     alone, both = seen(states(), measures=("ranks",)), seen(states())
-    for one, other in zip(alone.tracks, both.tracks, strict=True):
+    for one, other in zip(alone.matrices, both.matrices, strict=True):
         for measure, curve in one.curves.items():
             assert_allclose(curve.values, other.curves[measure].values, rtol=1e-9)
 
@@ -291,5 +328,6 @@ def test_the_family_has_to_be_known() -> None:
 
 def test_progress_reaches_its_end() -> None:
     told: list[tuple[int, int]] = []
-    seen(states(), progress=lambda done, total: told.append((done, total)))
+    series = checkpoints.of_states(states(), config=CONFIG)
+    observe(series, progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (COUNT * 3, COUNT * 3)  # one pass over contents, one over each of two layers

@@ -15,12 +15,12 @@ PROGRAM = """
 import sys
 import numpy as np, scipy.linalg
 from iclab.spectra import checkpoints
-from iclab.spectra.observation.observing import observe
+from iclab.spectra.observation import Selection, observe
 def now(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name))
 np.linalg.eigvalsh(np.eye(8))
 before = now("VmRSS")
-dynamics = observe(checkpoints.read(sys.argv[1]), measures=tuple(sys.argv[2].split()))
+dynamics = observe(checkpoints.read(sys.argv[1]), selection=Selection(measures=tuple(sys.argv[2].split())))
 print(now("VmHWM") - before, dynamics.measured)
 """
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak as Linux notes it")

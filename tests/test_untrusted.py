@@ -271,7 +271,7 @@ def test_results_hold_paths_below_the_one_that_was_given(tmp_path: Path) -> None
     saved(tmp_path / "run" / "step1" / "model.safetensors")
     (checkpoint,) = checkpoints.read(tmp_path / "run")
     assert checkpoint.label == "step1"
-    assert names.relative(Path("/elsewhere/x"), tmp_path) == "x"
+    assert names.path_below(Path("/elsewhere/x"), tmp_path) == "x"
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="must hold weights") as refused:
         checkpoints.read(tmp_path / "empty")

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 import iclab
 from iclab.spectra import checkpoints, circuits, layouts, measures
-from iclab.spectra.observation.watching import Pace
+from iclab.spectra.observation.watching import TimeBudget
 
 HEADS, SIZE, WIDTH = 2, 4, 8
 MAPPING = {
@@ -46,9 +46,8 @@ def rows_of(folder):
 
 
 def watched(weights, steps, *, change=lambda weights, step: None):
-    """A watcher whose every step is due: the clock runs fast."""
-    watcher = iclab.watch(weights, mapping=MAPPING, k=2, share=0.5)
-    watcher._pace = Pace(0.999, Clock())
+    """A watcher whose every step is due: no time passes on its clock."""
+    watcher = iclab.watch(weights, mapping=MAPPING, k=2, share=0.999, clock=Clock())
     for step in steps:
         change(weights, step)
         watcher(step)
@@ -126,18 +125,18 @@ def test_tensors_that_change_their_shape_in_training_get_a_reason():
 
 def test_all_measurements_together_stay_below_their_share_of_the_time():
     clock = Clock()
-    pace, rng, work = Pace(0.04, clock), np.random.default_rng(0), 0.0
+    budget, rng, work = TimeBudget(0.04, clock), np.random.default_rng(0), 0.0
     measured = 0
     for _ in range(5000):
         clock.now += 0.01
         work += 0.01
-        if pace.due():
-            with pace:
+        if budget.due():
+            with budget:
                 clock.now += (cost := 0.02 * rng.uniform(0.5, 1.0))
             measured += 1
-            assert pace.spent[0] <= 0.04 * clock.now + cost
-    assert pace.spent[0] <= 0.04 * clock.now
-    assert pace.spent[0] > 0.03 * clock.now  # and it makes use of what it has
+            assert budget.spent[0] <= 0.04 * clock.now + cost
+    assert budget.spent[0] <= 0.04 * clock.now
+    assert budget.spent[0] > 0.03 * clock.now  # and it makes use of what it has
     assert measured > 50
 
 
@@ -265,10 +264,8 @@ def test_five_hundred_watched_steps_cost_at_most_a_twentieth_more(tmp_path):
             torch.manual_seed(0)
             self.model, self.seconds = transformers.GPT2LMHeadModel(config), 0.0
             self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
-            self.watcher = None if out is None else iclab.watch(self.model, out)
             self.began = time.process_time()
-            if self.watcher is not None:  # its time is that of its own run
-                self.watcher._pace = Pace(self.watcher._pace.share, self.clock)
+            self.watcher = None if out is None else iclab.watch(self.model, out, clock=self.clock)  # of its own run
 
         def clock(self):
             return (self.seconds + time.process_time() - self.began,)

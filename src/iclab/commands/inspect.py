@@ -22,7 +22,7 @@ from iclab.spectra.checkpoints.paths import json_file
 from iclab.spectra.layouts import Layout
 from iclab.spectra.observation.dynamics import SpectralDynamics
 from iclab.spectra.observation.observing import observed
-from iclab.spectra.observation.selection import LARGEST
+from iclab.spectra.observation.selection import LARGEST, Selection
 from iclab.spectra.observation.surveying import Survey, survey
 
 
@@ -32,7 +32,8 @@ def inspect(asked: Inspect) -> int:
         tables.require_parquet()
     joinable = None if asked.behavior is None else behavior.read(asked.behavior)
     paths = {"this": asked.path} | ({} if asked.against is None else {"against": asked.against})
-    surveys = {name: _surveyed(path, asked) for name, path in paths.items()}
+    selection = _selection(asked)
+    surveys = {name: _surveyed(path, asked, selection) for name, path in paths.items()}
     samples = _samples(asked, surveys)
     out = writable(asked.out)
     for name, one in surveys.items():
@@ -53,16 +54,18 @@ def inspect(asked: Inspect) -> int:
     return _code(runs, asked)
 
 
-def _surveyed(path: Path, asked: Inspect) -> Survey:
+def _surveyed(path: Path, asked: Inspect, selection: Selection) -> Survey:
     series = checkpoints.read(path, every=asked.every, allow_partial=asked.allow_partial)
-    largest = LARGEST if asked.max_elements is None else asked.max_elements
     base, layout = _base(asked), _layout(asked)
     if layout is None and base is not None and "model_type" in base.config:
         layout = layouts.from_config(base.config)
-    return survey(
-        series, layout, layers=asked.layers or None, heads=asked.heads or None, measures=asked.measures,
-        leading=asked.leading, fold=asked.fold, max_elements=largest,
-        base=None if base is None else base.tensors,
+    return survey(series, layout, selection=selection, base=None if base is None else base.tensors)
+
+
+def _selection(asked: Inspect) -> Selection:
+    return Selection(
+        layers=asked.layers or None, heads=asked.heads or None, measures=asked.measures, leading=asked.leading,
+        fold=asked.fold, max_elements=LARGEST if asked.max_elements is None else asked.max_elements,
     )  # fmt: skip
 
 
@@ -158,4 +161,4 @@ def _code(runs: tables.Runs, asked: Inspect) -> int:
 
 
 def _reasons(dynamics: SpectralDynamics) -> list[str]:
-    return [reason for track in dynamics.tracks for reason in track.reason if reason]
+    return [reason for series in dynamics.matrices for reason in series.reason if reason]

@@ -7,10 +7,10 @@ import numpy as np
 
 from iclab.commands.terminal import print_table
 from iclab.inspection.behavior import Joined
-from iclab.inspection.document import behavior_changes, coincidences
+from iclab.inspection.rows import change_rows, integrity_rows, skipped_rows
 from iclab.inspection.tables import Runs
 from iclab.spectra.checkpoints.names import terminal
-from iclab.spectra.observation.dynamics import Curve, SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import Curve, MatrixSeries, SpectralDynamics
 
 _SHOWN = 20  # lines of a list in the terminal; files have all of it
 _HEADLINES = ("effective_rank", "overlap_with_final", "distance_to_final", "imbalance_since_first")
@@ -24,7 +24,7 @@ def print_summary(runs: Runs, joined: Joined | None) -> None:
         _integrity(dynamics)
         _measures(dynamics)
         _changes(dynamics, joined if number == 0 else None)
-        _list("left out", ((one.name, one.reason) for one in dynamics.skipped), ("tensor or file", "reason"))
+        _list("left out", [row[:2] for row in skipped_rows(dynamics)], ("tensor or file", "reason"))
         for note in dynamics.notes:
             print(f"note: {terminal(note)}")
     if joined is not None:
@@ -32,30 +32,27 @@ def print_summary(runs: Runs, joined: Joined | None) -> None:
 
 
 def _integrity(dynamics: SpectralDynamics) -> None:
-    findings = dynamics.integrity.findings
-    if not findings:
+    rows = integrity_rows(dynamics)
+    if not rows:
         print("integrity: nothing found")
-        return
-    _list(
-        "integrity", ((one.severity, one.kind, one.message) for one in findings), ("", "integrity", "what was found")
-    )
+    _list("integrity", rows, ("", "integrity", "what was found"))
 
 
 def _measures(dynamics: SpectralDynamics) -> None:
     """One line for each kind of matrix and layer: medians over heads at the first and at the last step."""
-    groups: dict[tuple, list[Track]] = defaultdict(list)
-    for track in dynamics.tracks:
-        groups[track.tower, track.layer, track.role].append(track)
+    groups: dict[tuple, list[MatrixSeries]] = defaultdict(list)
+    for series in dynamics.matrices:
+        groups[series.tower, series.layer, series.role].append(series)
     lines, shown = [], [name for name in dynamics.measures if name in _HEADLINES] or dynamics.measures
-    for (tower, layer, role), tracks in groups.items():
+    for (tower, layer, role), matrices in groups.items():
         for measure in shown:
-            curves = [track.curves[measure] for track in tracks if measure in track.curves]
+            curves = [series.curves[measure] for series in matrices if measure in series.curves]
             if curves:
                 place = "" if layer is None else f"{tower}.{layer}" if tower else str(layer)
                 lines.append((place, role, str(len(curves)), measure, *_levels(curves)))
     header = ("layer", "matrix", "median of", "measure", "first", "last", "random")
     _list("measures (medians)", lines, header)
-    bad = sum(status in ("nonfinite", "degenerate") for track in dynamics.tracks for status in track.status)
+    bad = sum(status in ("nonfinite", "degenerate") for series in dynamics.matrices for status in series.status)
     if bad:
         print(f"{bad} readings of matrices are not finite or degenerate: their rows say why")
 
@@ -74,16 +71,13 @@ def _median(values: Iterable[float]) -> str:
 def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> None:
     if not dynamics.tested:
         return
-    lines, skills = [], behavior_changes(joined, dynamics.steps)
-    for shift in sorted(dynamics.changes, key=lambda one: -one.change.statistic / one.change.threshold):
-        beside = ", ".join(f"{name} at {step:g}" for name, step in coincidences(shift, skills, dynamics.steps))
-        track = shift.track
-        lines.append(
-            (
-                "" if track.layer is None else str(track.layer), "" if track.head is None else str(track.head),
-                track.matrix, shift.measure, f"{shift.change.step:g}", f"{shift.change.size:+.3g}", beside,
-            )
-        )  # fmt: skip
+    lines = [
+        (
+            row.layer, row.head, row.matrix, row.measure, row.step, row.size,
+            ", ".join(f"{name} at {step}" for name, step in row.coincident),
+        )
+        for row in change_rows(dynamics, joined)
+    ]  # fmt: skip
     header = ("layer", "head", "matrix", "changes", "from step", "by", "coincides with")
     shown = len(header) - (joined is None)  # without a behavior there is nothing to coincide with
     _list("changes", [line[:shown] for line in lines], header[:shown])

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
+from iclab.spectra.measures.changes import Change, change
 
 _LARGEST = 64 * 2**20  # bytes of a table
 _COLUMNS = 64
@@ -60,8 +61,8 @@ def read(path: Path) -> Behavior:
     for number, row in filled:
         require(len(row) == len(names), f"row {number} of {quoted(path.name)} must have {len(names)} cells.")
     table = {
-        name: np.array([_number(row[place], number, name, path) for number, row in filled])
-        for place, name in enumerate(names)
+        name: np.array([_number(row[column], number, name, path) for number, row in filled])
+        for column, name in enumerate(names)
     }
     return Behavior(_steps(table.pop("step"), path), table)
 
@@ -69,9 +70,9 @@ def read(path: Path) -> Behavior:
 def joined(behavior: Behavior, steps: Sequence[int]) -> Joined:
     """The numbers on these steps: only rows of exactly such a step count."""
     row = {step: index for index, step in enumerate(behavior.steps)}
-    places = [row.get(step) for step in steps]
+    matching = [row.get(step) for step in steps]
     columns = {
-        name: np.array([np.nan if place is None else values[place] for place in places])
+        name: np.array([np.nan if index is None else values[index] for index in matching])
         for name, values in behavior.columns.items()
     }
     there = set(steps)
@@ -80,6 +81,14 @@ def joined(behavior: Behavior, steps: Sequence[int]) -> Joined:
         tuple(step for step in behavior.steps if step not in there),
         tuple(dict.fromkeys(step for step in steps if step not in row)),
     )
+
+
+def behavior_changes(joined: Joined | None, steps: np.ndarray) -> dict[str, Change]:
+    """The change of each column of behavior; none where steps do not increase."""
+    if joined is None or np.any(np.diff(steps) <= 0):
+        return {}
+    curves = {name: np.where(np.isfinite(values), values, np.nan) for name, values in joined.columns.items()}
+    return {name: change(steps, values) for name, values in curves.items()}
 
 
 def _number(cell: str, row: int, column: str, path: Path) -> float:

@@ -1,17 +1,14 @@
-"""All of an observation but its table and its fans, as plain values for JSON."""
+"""The document of an inspection: all but its table and its singular values, as plain values for JSON."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from iclab import __version__
-from iclab.inspection.behavior import Joined
-from iclab.inspection.tables import Runs, defined, plain, whose
-from iclab.spectra.measures.changes import Change, change
-from iclab.spectra.observation.dynamics import Shift, SpectralDynamics
+from iclab.inspection.behavior import Joined, behavior_changes
+from iclab.inspection.tables import Runs, defined, json_numbers, whose
+from iclab.spectra.observation.dynamics import ChangePoint, SpectralDynamics
 from iclab.spectra.observation.surveying import Survey
 
 SCHEMA = 1
@@ -33,21 +30,6 @@ def document(
     return said
 
 
-def coincidences(shift: Shift, changes: Mapping[str, Change], steps: np.ndarray) -> list[tuple[str, float]]:
-    """The columns of behavior that change at the same checkpoint or the next to it, and where they do."""
-    places = {step: index for index, step in enumerate(steps.tolist())}
-    called = {name: one.step for name, one in changes.items() if one.called}
-    return [(name, step) for name, step in called.items() if abs(places[step] - places[shift.change.step]) <= 1]
-
-
-def behavior_changes(joined: Joined | None, steps: np.ndarray) -> dict[str, Change]:
-    """The change of each column of behavior; none where steps do not increase."""
-    if joined is None or np.any(np.diff(steps) <= 0):
-        return {}
-    curves = {name: np.where(np.isfinite(values), values, np.nan) for name, values in joined.columns.items()}
-    return {name: change(steps, values) for name, values in curves.items()}
-
-
 def _run(dynamics: SpectralDynamics, survey: Survey) -> dict[str, Any]:
     return {
         "family": dynamics.family,
@@ -60,21 +42,21 @@ def _run(dynamics: SpectralDynamics, survey: Survey) -> dict[str, Any]:
         "integrity": [asdict(finding) for finding in dynamics.integrity.findings],
         "skipped": [asdict(one) for one in dynamics.skipped],
         "notes": list(dynamics.notes),
-        "changes": [_shift(shift) for shift in dynamics.changes],
+        "changes": [_change_point(point) for point in dynamics.changes],
         "curves_tested": dynamics.tested,
         "uncertainty": dynamics.uncertainty,
     }
 
 
-def _shift(shift: Shift) -> dict[str, Any]:
-    found = {key: defined(value) for key, value in asdict(shift.change).items() if key not in ("called", "reason")}
-    return {**whose(shift.track), "measure": shift.measure, **found}
+def _change_point(point: ChangePoint) -> dict[str, Any]:
+    found = {key: defined(value) for key, value in asdict(point.change).items() if key not in ("called", "reason")}
+    return {**whose(point.series), "measure": point.measure, **found}
 
 
 def _behavior(joined: Joined, dynamics: SpectralDynamics) -> dict[str, Any]:
     changes = behavior_changes(joined, dynamics.steps)
     return {
-        "columns": {name: plain(values) for name, values in joined.columns.items()},
+        "columns": {name: json_numbers(values) for name, values in joined.columns.items()},
         "changes": {name: defined(one.step) for name, one in changes.items() if one.called},
         "steps_without_checkpoint": list(joined.unmatched),
         "checkpoints_without_row": list(joined.absent),

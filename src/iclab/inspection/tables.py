@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from iclab.files import written_whole
 from iclab.spectra.checkpoints.names import csv_cell
-from iclab.spectra.observation.dynamics import Row, SpectralDynamics, Track
+from iclab.spectra.observation.dynamics import MatrixSeries, Row, SpectralDynamics
 
 Runs = Mapping[str, SpectralDynamics]
 """Observations by the name of their run; one alone needs none in its table."""
@@ -39,38 +39,38 @@ def defined(value: Any) -> Any:
 
 
 def write_json(path: Path, document: Mapping[str, Any], runs: Runs) -> None:
-    """The document with fans and table as its last entries, written line by line."""
+    """The document with singular values and table as its last entries, written line by line."""
     with written_whole(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
         stream_json(file, document, runs)
 
 
 def stream_json(file: IO[str], document: Mapping[str, Any], runs: Runs) -> None:
-    """The document, the fans and the table to an open file."""
+    """The document, the singular values and the table to an open file."""
     names = columns(runs)
     file.write(json.dumps(document, allow_nan=False)[:-1])
-    _stream(file, "fans", _fans(runs))
+    _stream(file, "fans", _trajectories(runs))
     _stream(file, "table", (dict(zip(names, row, strict=True)) for row in rows(runs)))
     file.write("}\n")
 
 
-def whose(track: Track) -> dict[str, Any]:
-    """Which matrix a track is of."""
-    return {"tower": track.tower, "layer": track.layer, "head": track.head, "matrix": track.matrix}
+def whose(series: MatrixSeries) -> dict[str, Any]:
+    """Which matrix a series is of."""
+    return {"tower": series.tower, "layer": series.layer, "head": series.head, "matrix": series.matrix}
 
 
-def plain(values: Float[np.ndarray, "n"]) -> list[float | None]:
+def json_numbers(values: Float[np.ndarray, "n"]) -> list[float | None]:
     """Numbers, undefined ones as None."""
     return [defined(value) for value in values.tolist()]
 
 
-def _fans(runs: Runs) -> Iterator[dict[str, Any]]:
+def _trajectories(runs: Runs) -> Iterator[dict[str, Any]]:
     """The leading singular values of each matrix at each step."""
     for name, dynamics in runs.items():
-        for track in dynamics.tracks:
+        for series in dynamics.matrices:
             yield {
-                **({"run": name} if len(runs) > 1 else {}), **whose(track), "role": track.role,
-                "shape": list(track.shape), "stored": track.stored, "notes": list(track.notes),
-                "singular_values": [plain(values) for values in track.leading],
+                **({"run": name} if len(runs) > 1 else {}), **whose(series), "role": series.role,
+                "shape": list(series.shape), "stored": series.stored, "notes": list(series.notes),
+                "singular_values": [json_numbers(values) for values in series.leading],
             }  # fmt: skip
 
 

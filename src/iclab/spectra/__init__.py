@@ -11,16 +11,20 @@ if TYPE_CHECKING:
     from iclab.spectra import measures as measures
     from iclab.spectra import observation as observation
     from iclab.spectra.checkpoints import read as read
+    from iclab.spectra.observation import Selection as Selection
     from iclab.spectra.observation import observe as observe
     from iclab.spectra.observation import watch as watch
 
-__all__ = ["checkpoints", "circuits", "layouts", "measures", "observation", "observe", "read", "watch"]
+__all__ = [
+    "Selection", "checkpoints", "circuits", "layouts", "measures", "observation", "observe", "read", "watch",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = door(
         __name__,
         __all__,
         {
+            "Selection": "iclab.spectra.observation",
             "observe": "iclab.spectra.observation",
             "read": "iclab.spectra.checkpoints",
             "watch": "iclab.spectra.observation",

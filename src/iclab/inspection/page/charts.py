@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAPPED = ("effective_rank", "stable_rank", "overlap_with_final", "overlap_with_previous")
-_LAYERS, _PANELS, _FANS = 48, 36, 6  # lines of layers, panels of layers, fans
+_LAYERS, _PANELS, _MATRICES = 48, 36, 6  # lines of layers, panels of layers, matrices with trajectories
 COLUMNS = 3  # of behavior, that are drawn
 _GREY, _WIDTH = "#8a929c", 10.0
 Curves = Mapping[str, np.ndarray]
@@ -31,8 +31,8 @@ def curves(group: Group, axis: StepAxis, behavior: Curves, others: Mapping[str, 
 
     def draw(figure: "Figure") -> None:
         panels = _grid(figure, rows, 2)
-        places = panels.ravel()
-        for axes, measure, title in zip(places, group.measures, titles, strict=False):
+        cells = panels.ravel()
+        for axes, measure, title in zip(cells, group.measures, titles, strict=False):
             _titled(axes, title)
             _curve(axes, group, measure)
             for color, other in colored(others.values(), first=1):
@@ -40,13 +40,13 @@ def curves(group: Group, axis: StepAxis, behavior: Curves, others: Mapping[str, 
                     median = quantiles(other.values(measure), 0.5)[0]
                     axes.plot(other.steps, median, color=color, lw=1.4, ls=(0, (4, 2)), zorder=5)
         first = 2 * -(-len(titles) // 2)
-        for axes, (title, values) in zip(places[first:], shown.items(), strict=False):
-            _titled(axes, f"behavior: {plain(title)}")
+        for axes, (title, values) in zip(cells[first:], shown.items(), strict=False):
+            _titled(axes, f"behavior: {figure_text(title)}")
             there = np.isfinite(values)
             axes.plot(group.steps[there], values[there], color=COLORS[1], lw=1.4, marker=".", ms=3)
         for index in {len(titles), *range(first + len(shown), 2 * rows)} - {first}:
             if index < first or index >= first + len(shown):
-                places[index].axis("off")
+                cells[index].axis("off")
         _share(axis, panels)
 
     return _svg(draw, (_WIDTH, 0.4 + 1.75 * rows), name)
@@ -96,22 +96,22 @@ def maps(group: Group, axis: StepAxis, *, name: str) -> str:
     return _svg(draw, (_WIDTH, 0.5 + tall * rows), name)
 
 
-def fans(group: Group, axis: StepAxis, *, name: str) -> str:
+def trajectories(group: Group, axis: StepAxis, *, name: str) -> str:
     """Leading singular values of those matrices whose effective rank moved most."""
-    tracks = moved(group)
-    across = min(3, len(tracks))
-    rows = -(-len(tracks) // across)
+    matrices = moved(group)
+    across = min(3, len(matrices))
+    rows = -(-len(matrices) // across)
 
     def draw(figure: "Figure") -> None:
         from matplotlib import colormaps
         from matplotlib.ticker import NullLocator
 
         panels = _grid(figure, rows, across)
-        for axes, track in zip(panels.ravel(), tracks, strict=False):
-            where = [f"layer {track.layer}"] if track.layer is not None else []
-            where += [f"head {track.head}"] if track.head is not None else [plain(track.matrix)]
+        for axes, series in zip(panels.ravel(), matrices, strict=False):
+            where = [f"layer {series.layer}"] if series.layer is not None else []
+            where += [f"head {series.head}"] if series.head is not None else [figure_text(series.matrix)]
             _titled(axes, ", ".join(where))
-            values = group.leading(track)
+            values = group.leading(series)
             values = values[:, np.isfinite(values).any(axis=0)]
             colors = colormaps["cividis"](np.linspace(0, 0.9, max(values.shape[1], 1)))
             for column, color in zip(values.T, colors, strict=True):
@@ -119,7 +119,7 @@ def fans(group: Group, axis: StepAxis, *, name: str) -> str:
             if values.size:
                 axes.set_yscale("log")
                 axes.yaxis.set_minor_locator(NullLocator())
-        for axes in panels.ravel()[len(tracks) :]:
+        for axes in panels.ravel()[len(matrices) :]:
             axes.axis("off")
         _share(axis, panels)
 
@@ -127,16 +127,16 @@ def fans(group: Group, axis: StepAxis, *, name: str) -> str:
 
 
 def moved(group: Group) -> list[Any]:
-    """The tracks to draw fans of: those whose effective rank, or norm, varies most for its size."""
+    """The matrices whose singular values are drawn: those whose effective rank, or norm, varies most for its size."""
     measure = "effective_rank" if "effective_rank" in group.measures else None
-    values = group.values(measure) if measure else np.stack([track.norm[group.order] for track in group.tracks])
+    values = group.values(measure) if measure else np.stack([series.norm[group.order] for series in group.matrices])
     low, middle, high = (
         np.array([part[0, 0] for part in (quantiles(row[:, None], share) for row in values)]) for share in (0, 0.5, 1)
     )
     range_ = np.divide(high - low, np.abs(middle), out=np.full(len(values), -1.0), where=np.abs(middle) > 0)
     range_ = np.where(np.isfinite(range_), range_, -1.0)
-    shown = np.sort(np.argsort(-range_, kind="stable")[:_FANS])
-    return [group.tracks[index] for index in shown]
+    shown = np.sort(np.argsort(-range_, kind="stable")[:_MATRICES])
+    return [group.matrices[index] for index in shown]
 
 
 def even(names: Sequence[int], most: int) -> list[int]:
@@ -146,7 +146,7 @@ def even(names: Sequence[int], most: int) -> list[int]:
     return [names[index] for index in np.round(np.linspace(0, len(names) - 1, most)).astype(int)]
 
 
-def plain(text: str, *, longest: int = 40) -> str:
+def figure_text(text: str, *, longest: int = 40) -> str:
     """A name for a figure: without control characters, its middle left out when it is long."""
     shown = text if len(text) <= longest else f"{text[: longest // 2]}…{text[-longest // 2 :]}"
     return terminal(shown)
@@ -160,9 +160,9 @@ def _curve(axes: "Axes", group: Group, measure: str) -> None:
     rows = group.by_layer(measure)
     if len(rows) > 1:
         lines = even(range(len(rows)), _LAYERS)
-        for place in lines:
-            color = colormaps["viridis"](0.92 * place / (len(rows) - 1))
-            axes.plot(group.steps, rows[place], color=color, lw=0.7, alpha=0.9, zorder=3)
+        for position in lines:
+            color = colormaps["viridis"](0.92 * position / (len(rows) - 1))
+            axes.plot(group.steps, rows[position], color=color, lw=0.7, alpha=0.9, zorder=3)
 
 
 def _bands(axes: "Axes", group: Group, measure: str) -> None:
@@ -197,8 +197,8 @@ def _grid(
 
 
 def _layer_ticks(axes: "Axes", layers: Sequence[int]) -> None:
-    places = even(range(len(layers)), 6)
-    axes.set_yticks(places, [str(layers[place]) for place in places])
+    positions = even(range(len(layers)), 6)
+    axes.set_yticks(positions, [str(layers[position]) for position in positions])
     axes.set_ylabel("layer")
     axes.grid(visible=False)
 
@@ -207,7 +207,7 @@ def _share(axis: StepAxis, panels: np.ndarray) -> None:
     for axes in panels.ravel():
         if axes.axison:
             axis.apply(axes, labels=14 // panels.shape[1] + 1)
-    for column in panels.T:  # panels above an empty place need the labels it would have had
+    for column in panels.T:  # panels above an empty cell need the labels it would have had
         shown = [axes for axes in column if axes.axison]
         if shown:
             shown[-1].tick_params(labelbottom=True)

@@ -9,12 +9,12 @@ import numpy as np
 
 from iclab import __version__
 from iclab.inspection.behavior import Joined
-from iclab.inspection.document import behavior_changes, coincidences
 from iclab.inspection.page import charts
 from iclab.inspection.page.groups import Group, groups, same, thinned
 from iclab.inspection.page.steps import StepAxis, short
+from iclab.inspection.rows import change_rows, integrity_rows, skipped_rows
 from iclab.spectra.checkpoints.names import terminal
-from iclab.spectra.observation.dynamics import Shift, SpectralDynamics
+from iclab.spectra.observation.dynamics import SpectralDynamics
 
 LARGEST = 20_000_000  # bytes of the page
 _FIGURES, _ONE_FIGURE, _NUMBERS = 13_000_000, 3_000_000, 2_000_000  # bytes of all figures, of one, of the numbers
@@ -23,7 +23,7 @@ Runs = Mapping[str, SpectralDynamics]
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A table, its first rows, and a line that says how many more there are."""
 
     header: Sequence[str]
@@ -41,14 +41,14 @@ class Picture:
 
 
 @dataclass
-class Room:
+class FigureBudget:
     """What is left for figures, and which were left out."""
 
     left: int = _FIGURES
     without: list[str] = field(default_factory=list)
 
     def take(self, title: str, caption: str, draw: Callable[[], str]) -> Iterator[Picture]:
-        """The figure, if there is room for it; otherwise its title is kept."""
+        """The figure, if the budget has room for it; otherwise its title is kept."""
         svg = draw() if self.left > 0 else ""
         size = len(svg.encode())
         if svg and size <= min(self.left, _ONE_FIGURE):
@@ -65,14 +65,14 @@ class Section:
     name: str
     facts: str
     broken: bool
-    integrity: Table
+    integrity: PageTable
     curves: Sequence[Picture]
     maps: Sequence[Picture]
-    fans: Sequence[Picture]
-    changes: Table
+    trajectories: Sequence[Picture]
+    changes: PageTable
     verdict: str
-    troubles: Table
-    skipped: Table
+    troubles: PageTable
+    skipped: PageTable
     notes: Sequence[str]
 
 
@@ -83,15 +83,15 @@ def page(runs: Runs, joined: Joined | None = None) -> str:
     """
     from jinja2 import Environment, PackageLoader
 
-    room, there = Room(), {name: groups(dynamics) for name, dynamics in runs.items()}
+    budget, there = FigureBudget(), {name: groups(dynamics) for name, dynamics in runs.items()}
     sections = [
-        _section(name, dynamics, there, joined if index == 0 else None, room, number=index)
+        _section(name, dynamics, there, joined if index == 0 else None, budget, number=index)
         for index, (name, dynamics) in enumerate(runs.items())
     ]
     templates = Environment(loader=PackageLoader("iclab.inspection", "page"), autoescape=True, trim_blocks=True)
     return templates.get_template("page.html").render(
-        sections=sections, numbers=_numbers(there), version=__version__, without=room.without[:_ROWS],
-        count=len(room.without), unmatched=_left_out(joined), limit=LARGEST // 1_000_000,
+        sections=sections, numbers=_numbers(there), version=__version__, without=budget.without[:_ROWS],
+        count=len(budget.without), unmatched=_left_out(joined), limit=LARGEST // 1_000_000,
     )  # fmt: skip
 
 
@@ -100,67 +100,64 @@ def _section(
     dynamics: SpectralDynamics,
     there: Mapping[str, tuple[Group, ...]],
     joined: Joined | None,
-    room: Room,
+    budget: FigureBudget,
     *,
     number: int,
 ) -> Section:
     axis = StepAxis(dynamics.steps.astype(float))
     parts = [part for part in there[name] if part.measures]
     others = {other: found for other, found in there.items() if other != name}
-    curves, maps, fans = [], [], []
+    curves, maps, trajectories = [], [], []
     for index, group in enumerate(parts):  # by worth, so that what is left out is what matters least
         label = f"run{number}-group{index}"
         behavior = {} if joined is None else {one: values[group.order] for one, values in joined.columns.items()}
         twins = same(group, others)
         draw = partial(charts.curves, group, axis, behavior, twins, name=f"{label}-curves")
-        curves += room.take(f"{_told(group)} against step", _caption(group, twins), draw)
+        curves += budget.take(f"{_told(group)} against step", _caption(group, twins), draw)
         if group.of_heads and "effective_rank" in group.measures:
             draw = partial(charts.bands, group, axis, "effective_rank", name=f"{label}-bands")
-            curves += room.take(f"{_told(group)}, effective rank by layer", _bands_caption(group), draw)
+            curves += budget.take(f"{_told(group)}, effective rank by layer", _bands_caption(group), draw)
         if len(group.layers) > 1 and set(charts.MAPPED) & set(group.measures):
             draw = partial(charts.maps, group, axis, name=f"{label}-maps")
             caption = "Medians over heads; grey where nothing is defined." if group.of_heads else ""
-            maps += room.take(f"{_told(group)}, layer by step", caption, draw)
-        if not any(np.isfinite(group.leading(track)).any() for track in group.tracks):
+            maps += budget.take(f"{_told(group)}, layer by step", caption, draw)
+        if not any(np.isfinite(group.leading(series)).any() for series in group.matrices):
             continue
-        draw = partial(charts.fans, group, axis, name=f"{label}-fans")
-        fans += room.take(f"{_told(group)}, singular values", _fans_caption(group), draw)
+        draw = partial(charts.trajectories, group, axis, name=f"{label}-fans")
+        trajectories += budget.take(f"{_told(group)}, singular values", _trajectories_caption(group), draw)
     return Section(
-        _cell(name), _facts(dynamics), dynamics.integrity.broken, _integrity(dynamics), curves, maps, fans,
+        _cell(name), _facts(dynamics), dynamics.integrity.broken, _integrity(dynamics), curves, maps, trajectories,
         _changes(dynamics, joined), _verdict(dynamics), _troubles(dynamics), _skipped(dynamics),
         [_cell(note) for note in list(dict.fromkeys(dynamics.notes))[:_ROWS]],
     )  # fmt: skip
 
 
 def _facts(dynamics: SpectralDynamics) -> str:
-    steps, tracks = dynamics.steps, dynamics.tracks
+    steps, matrices = dynamics.steps, dynamics.matrices
     span = f"steps {short(float(np.min(steps)))} to {short(float(np.max(steps)))}" if len(steps) else "no steps"
-    heads = sum(track.head is not None for track in tracks)
-    layers = len({(track.tower, track.layer) for track in tracks if track.layer is not None})
+    heads = sum(series.head is not None for series in matrices)
+    layers = len({(series.tower, series.layer) for series in matrices if series.layer is not None})
     said = [
         f"{len(steps)} checkpoints", span, dynamics.family or "family not known", f"{layers} layers",
-        f"{heads} circuits of heads", f"{len(tracks) - heads} whole matrices", f"{dynamics.measured:,} numbers",
+        f"{heads} circuits of heads", f"{len(matrices) - heads} whole matrices", f"{dynamics.measured:,} numbers",
     ]  # fmt: skip
     if thinned(dynamics):
         said.append(f"lines go through {len(steps) - thinned(dynamics)} of the checkpoints, evenly chosen")
     return terminal("; ".join(said))
 
 
-def _integrity(dynamics: SpectralDynamics) -> Table:
-    rows = [(one.severity, one.kind, one.message) for one in dynamics.integrity.findings]
-    return _table(("", "kind", "what was found"), rows)
+def _integrity(dynamics: SpectralDynamics) -> PageTable:
+    return _table(("", "kind", "what was found"), integrity_rows(dynamics))
 
 
-def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> Table:
-    rows, beside_it = [], behavior_changes(joined, dynamics.steps)
-    for shift in sorted(dynamics.changes, key=lambda one: -one.change.statistic / one.change.threshold):
-        track, found = shift.track, shift.change
-        beside = ", ".join(
-            f"{name} at step {step:g}" for name, step in coincidences(shift, beside_it, dynamics.steps)
+def _changes(dynamics: SpectralDynamics, joined: Joined | None) -> PageTable:
+    rows = [
+        (
+            row.layer, row.head, row.matrix, row.measure.replace("_", " "), row.step, row.size, row.ratio,
+            ", ".join(f"{name} at step {step}" for name, step in row.coincident),
         )
-        measure, ratio = shift.measure.replace("_", " "), found.statistic / found.threshold
-        shown = (f"{found.step:g}", f"{found.size:+.3g}", f"{ratio:.2f}", beside)
-        rows.append((*_where(shift), track.matrix, measure, *shown))
+        for row in change_rows(dynamics, joined)
+    ]  # fmt: skip
     header = ("layer", "head", "matrix", "measure", "from step", "by", "F over its threshold", "coincides with")
     return _table(header, rows)
 
@@ -174,17 +171,17 @@ def _verdict(dynamics: SpectralDynamics) -> str:
     )
 
 
-def _troubles(dynamics: SpectralDynamics) -> Table:
+def _troubles(dynamics: SpectralDynamics) -> PageTable:
     found: Counter[tuple[str, str, str]] = Counter()
     first: dict[tuple[str, str, str], str] = {}
-    for track in dynamics.tracks:
-        for step, status, reason in zip(dynamics.steps.tolist(), track.status, track.reason, strict=True):
+    for series in dynamics.matrices:
+        for step, status, reason in zip(dynamics.steps.tolist(), series.status, series.reason, strict=True):
             if status != "ok":
-                key = (status, reason, track.role)
+                key = (status, reason, series.role)
                 found[key] += 1
-                head = "" if track.head is None else f", head {track.head}"
-                layer = "" if track.layer is None else f"layer {track.layer}{head}, "
-                first.setdefault(key, f"{layer}{track.matrix}, step {step}")
+                head = "" if series.head is None else f", head {series.head}"
+                layer = "" if series.layer is None else f"layer {series.layer}{head}, "
+                first.setdefault(key, f"{layer}{series.matrix}, step {step}")
     rows = [
         (status, role, reason, str(count), first[status, reason, role])
         for (status, reason, role), count in found.most_common()
@@ -192,9 +189,8 @@ def _troubles(dynamics: SpectralDynamics) -> Table:
     return _table(("status", "matrix", "reason", "readings", "first"), rows)
 
 
-def _skipped(dynamics: SpectralDynamics) -> Table:
-    found = Counter((one.name, one.reason) for one in dynamics.skipped)
-    rows = [(name, reason, str(count) if count > 1 else "") for (name, reason), count in found.items()]
+def _skipped(dynamics: SpectralDynamics) -> PageTable:
+    rows = [(name, reason, str(count) if count > 1 else "") for name, reason, count in skipped_rows(dynamics)]
     return _table(("tensor or file", "reason", "times"), rows)
 
 
@@ -234,9 +230,9 @@ def _number(value: float) -> float | None:
     return float(f"{value:.5g}") if np.isfinite(value) else None
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> PageTable:
     shown = [[_cell(cell) for cell in row] for row in rows[:_ROWS]]
-    return Table(header, shown, len(rows) - len(shown))
+    return PageTable(header, shown, len(rows) - len(shown))
 
 
 def _cell(text: str) -> str:
@@ -244,23 +240,18 @@ def _cell(text: str) -> str:
     return terminal(text) if more <= 0 else f"{terminal(text[:_CELL])} … ({more} characters more)"
 
 
-def _where(shift: Shift) -> tuple[str, str]:
-    track = shift.track
-    return "" if track.layer is None else str(track.layer), "" if track.head is None else str(track.head)
-
-
 def _told(group: Group) -> str:
-    title = charts.plain(group.title, longest=80)
+    title = charts.figure_text(group.title, longest=80)
     return title[0].upper() + title[1:]
 
 
 def _caption(group: Group, others: Mapping[str, Group]) -> str:
-    whole = f"{len(group.tracks)} heads" if group.of_heads else f"{len(group.tracks)} matrices"
+    whole = f"{len(group.matrices)} heads" if group.of_heads else f"{len(group.matrices)} matrices"
     said = [
         f"{whole}: median in black, half of them within the dark band, all within the pale one; thin lines are "
         "layers, dark the first and yellow the last. Dashed grey: random matrices of the same shape, ± 2 spreads."
     ]
-    said += [f"Dashed in color: the median of run {charts.plain(name)}." for name in others]
+    said += [f"Dashed in color: the median of run {charts.figure_text(name)}." for name in others]
     return " ".join(said)
 
 
@@ -270,8 +261,8 @@ def _bands_caption(group: Group) -> str:
     return f"Heads of each layer as bands of quantiles.{more}"
 
 
-def _fans_caption(group: Group) -> str:
+def _trajectories_caption(group: Group) -> str:
     drawn = len(charts.moved(group))
-    values = max(track.leading.shape[1] for track in group.tracks)
-    which = f"the {drawn} of {len(group.tracks)} that vary most" if drawn < len(group.tracks) else f"all {drawn}"
+    values = max(series.leading.shape[1] for series in group.matrices)
+    which = f"the {drawn} of {len(group.matrices)} that vary most" if drawn < len(group.matrices) else f"all {drawn}"
     return f"Up to {values} leading values, {which}."

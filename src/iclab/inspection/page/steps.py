@@ -17,21 +17,21 @@ class StepAxis:
         self.first = float(np.min(positive)) if len(positive) else 1.0
         self.ends = float(np.min(steps)), float(np.max(steps))
 
-    def place(self, step: np.ndarray) -> np.ndarray:
+    def position(self, step: np.ndarray) -> np.ndarray:
         """Where a step stands on the axis."""
         return np.log1p(np.maximum(step, 0.0) / self.first)
 
-    def step(self, place: np.ndarray) -> np.ndarray:
+    def step(self, position: np.ndarray) -> np.ndarray:
         """The step that stands there."""
-        return self.first * np.expm1(place)
+        return self.first * np.expm1(position)
 
     def edges(self, steps: Float[np.ndarray, "step"]) -> Float[np.ndarray, "edge"]:
         """Steps halfway between their neighbours on the axis, with an end on either side."""
-        places = self.place(steps)
-        if len(places) == 1:
-            return self.step(places[0] + np.array([-0.1, 0.1]))
-        middle = (places[1:] + places[:-1]) / 2
-        outer = (2 * places[0] - middle[0], 2 * places[-1] - middle[-1])
+        positions = self.position(steps)
+        if len(positions) == 1:
+            return self.step(positions[0] + np.array([-0.1, 0.1]))
+        middle = (positions[1:] + positions[:-1]) / 2
+        outer = (2 * positions[0] - middle[0], 2 * positions[-1] - middle[-1])
         return self.first * np.expm1(np.concatenate([outer[:1], middle, outer[1:]]))
 
     def ticks(self, labels: int) -> list[float]:
@@ -41,9 +41,9 @@ class StepAxis:
         inside = [step for step in rounds if max(low, self.first) <= step <= high] or [high]
         decades = [step for step in inside if f"{step:e}"[0] == "1"]
         kept = [low] if low == 0 else []
-        apart = float(self.place(np.array(high)) - self.place(np.array(low))) / labels
+        apart = float(self.position(np.array(high)) - self.position(np.array(low))) / labels
         for step in decades if len(decades) >= 3 else inside:
-            if not kept or self.place(np.array(step)) - self.place(np.array(kept[-1])) >= apart:
+            if not kept or self.position(np.array(step)) - self.position(np.array(kept[-1])) >= apart:
                 kept.append(step)
         return kept
 
@@ -60,13 +60,13 @@ class StepAxis:
         if high > low:
             axes.set_xlim(low, high)
         else:
-            axes.set_xlim(*self.step(self.place(np.array([low])) + np.array([-0.2, 0.2])))
+            axes.set_xlim(*self.step(self.position(np.array([low])) + np.array([-0.2, 0.2])))
 
     def _forward(self, step: np.ndarray) -> np.ndarray:
         return np.log1p(np.maximum(np.asarray(step, dtype=float) / self.first, -0.9))
 
-    def _back(self, place: np.ndarray) -> np.ndarray:
-        return self.first * np.expm1(np.asarray(place, dtype=float))
+    def _back(self, position: np.ndarray) -> np.ndarray:
+        return self.first * np.expm1(np.asarray(position, dtype=float))
 
 
 def short(step: float) -> str:

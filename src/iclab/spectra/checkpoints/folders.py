@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from iclab.numerics import require
-from iclab.spectra.checkpoints.names import quoted, relative, terminal
+from iclab.spectra.checkpoints.names import path_below, quoted, terminal
 from iclab.spectra.checkpoints.paths import bare_name, entries, json_file, regular_file
 from iclab.spectra.checkpoints.steps import says_step, step_of
 from iclab.spectra.checkpoints.tensors import Skipped
@@ -56,9 +56,9 @@ def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], lis
     if whole is not None:  # what else is here is a series only where it says so
         stepped = [entry for entry in found if says_step(entry.path.name)]
         beside = [entry for entry in found if entry not in stepped] if stepped else found
-        skipped += [Skipped(relative(entry.path, path), "beside the weights of the folder") for entry in beside]
+        skipped += [Skipped(path_below(entry.path, path), "beside the weights of the folder") for entry in beside]
         if stepped:
-            skipped.append(Skipped(relative(whole.files[0], path), "weights beside a series: they state no step"))
+            skipped.append(Skipped(path_below(whole.files[0], path), "weights beside a series: they state no step"))
         found = stepped or [whole]
     require(
         bool(found),
@@ -110,7 +110,7 @@ def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[S
     for entry in entries(path, path):
         if entry.name.startswith(("tmp-", ".tmp", ".unfinished")):
             skipped.append(
-                Skipped(relative(entry, path), "unfinished: it has the name of a checkpoint being written")
+                Skipped(path_below(entry, path), "unfinished: it has the name of a checkpoint being written")
             )
         elif entry.is_dir():
             inner = _folder(entry, path, allow_partial)
@@ -119,7 +119,7 @@ def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[S
                 found.append(inner or Found(entry, (_file(files[0], path).path,)))
             else:
                 reason = "several files of weights: which is meant is not said" if files else _nothing(entry)
-                skipped.append(Skipped(relative(entry, path), reason))
+                skipped.append(Skipped(path_below(entry, path), reason))
     return found, skipped
 
 
@@ -149,7 +149,7 @@ def _folder(folder: Path, root: Path, allow_partial: bool) -> Found | None:
         shards = sorted(entry.name for entry in entries(folder, root) if _SHARD.search(entry.name))
         require(
             not shards,
-            f"shards must come with their index; {quoted(relative(folder, root))} has {len(shards)} shards such as "
+            f"shards must come with their index; {quoted(path_below(folder, root))} has {len(shards)} shards such as "
             f"{quoted(shards[0] if shards else '')} and no model.safetensors.index.json. Is the download whole?",
         )
         return None

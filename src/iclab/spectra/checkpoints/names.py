@@ -26,7 +26,7 @@ def csv_cell(text: str) -> str:
     return f"'{shown}" if shown.lstrip()[:1] in ("=", "+", "-", "@") else shown
 
 
-def relative(path: Path, root: Path) -> str:
+def path_below(path: Path, root: Path) -> str:
     """The path below `root`, with forward slashes and safe to print; the bare name when it lies elsewhere."""
     try:
         inside = path.relative_to(root if root.is_dir() else root.parent)

@@ -7,9 +7,9 @@ from typing import Any
 
 from iclab.numerics import require, whole_number
 from iclab.spectra.checkpoints import folders, npz_file, safetensors_file, state_dicts
-from iclab.spectra.checkpoints.names import quoted, relative
+from iclab.spectra.checkpoints.names import path_below, quoted
 from iclab.spectra.checkpoints.paths import json_file, regular_file
-from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series
+from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series, one_in
 from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.checkpoints.zips import MEMORY
 
@@ -24,8 +24,7 @@ def read(path: str | Path, *, every: int = 1, allow_partial: bool = False, memor
     root = Path(path)
     whole_number("every", every)
     found, skipped = folders.series(root, allow_partial=allow_partial)
-    kept = [entry for index, entry in enumerate(found) if index % every == 0 or index == len(found) - 1]
-    checkpoints = tuple(_checkpoint(entry, root, memory_limit) for entry in kept)
+    checkpoints = tuple(_checkpoint(entry, root, memory_limit) for entry in one_in(every, found))
     return Series(checkpoints, tuple(skipped), root)
 
 
@@ -68,7 +67,7 @@ def _checkpoint(found: folders.Found, root: Path, memory_limit: int) -> Checkpoi
     if step is None:  # a lone checkpoint; torch files may say their step within
         inside = found.files[0].suffix.lower() in (".pt", ".pth", ".ckpt")
         step = (opened().noted or 0) if inside else 0
-    return Checkpoint(step, relative(found.path, root), opened, found.files, found.missing, noted)
+    return Checkpoint(step, path_below(found.path, root), opened, found.files, found.missing, noted)
 
 
 def _noted_step(found: folders.Found, root: Path) -> int | None:
@@ -89,7 +88,7 @@ def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
         twice = next((name for name in part.tensors if name in tensors), None)
         require(
             twice is None,
-            f"shards must share no tensor; {quoted(twice or '')} is in two of {relative(found.path, root)}.",
+            f"shards must share no tensor; {quoted(twice or '')} is in two of {path_below(found.path, root)}.",
         )
         tensors |= part.tensors
         parts.append(part)
@@ -106,8 +105,8 @@ def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
 
 def _beside(name: str, found: folders.Found, root: Path) -> dict[str, Any]:
     """A JSON file beside the weights, or else in the folder of the series; empty where there is none."""
-    places = (found.files[0].parent / name, root / name)
-    here = next((place for place in places if place.is_symlink() or place.exists()), None)
+    candidates = (found.files[0].parent / name, root / name)
+    here = next((candidate for candidate in candidates if candidate.is_symlink() or candidate.exists()), None)
     return {} if here is None else json_file(here, root)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from iclab.numerics import require
-from iclab.spectra.checkpoints.names import quoted, relative
+from iclab.spectra.checkpoints.names import path_below, quoted
 
 JSON_BYTES = 100_000_000
 
@@ -18,19 +18,19 @@ def regular_file(path: Path, root: Path) -> Path:
     Raises ValueError for a link that leads elsewhere or in a circle, a pipe, a device or a folder, and
     FileNotFoundError where there is nothing.
     """
+    shown = quoted(path_below(path, root))
     try:
         target = path.resolve(strict=True)
     except (RuntimeError, OSError) as error:
         if isinstance(error, FileNotFoundError) and not path.is_symlink():
-            raise FileNotFoundError(f"{quoted(relative(path, root))} must be a file; there is none.") from None
-        raise ValueError(f"{quoted(relative(path, root))} must be a file; it is a link that leads nowhere.") from None
+            raise FileNotFoundError(f"{shown} must be a file; there is none.") from None
+        raise ValueError(f"{shown} must be a file; it is a link that leads nowhere.") from None
     require(
         inside(target, root),
-        f"{quoted(relative(path, root))} must lie inside the folder that is read; it is a link that leads out of it. "
-        "Copy the file there.",
+        f"{shown} must lie inside the folder that is read; it is a link that leads out of it. Copy the file there.",
     )
     mode = os.stat(target).st_mode
-    require(stat.S_ISREG(mode), f"{quoted(relative(path, root))} must be a regular file; it is {_kind(mode)}.")
+    require(stat.S_ISREG(mode), f"{shown} must be a regular file; it is {_kind(mode)}.")
     return target
 
 
@@ -54,16 +54,17 @@ def bare_name(name: Any, where: str) -> str:
 
 def json_file(path: Path, root: Path) -> dict[str, Any]:
     """A JSON object from a regular file. Raises ValueError for anything else."""
+    shown = quoted(path_below(path, root))
     size = regular_file(path, root).stat().st_size
     require(
         size <= JSON_BYTES,
-        f"{quoted(relative(path, root))} must have at most {JSON_BYTES:,} bytes; got {size:,}.",
+        f"{shown} must have at most {JSON_BYTES:,} bytes; got {size:,}.",
     )
     try:
         found = json.loads(path.read_bytes())
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
-        raise ValueError(f"{quoted(relative(path, root))} must be JSON; it is not. Is the download whole?") from None
-    require(isinstance(found, dict), f"{quoted(relative(path, root))} must hold a JSON object; it does not.")
+        raise ValueError(f"{shown} must be JSON; it is not. Is the download whole?") from None
+    require(isinstance(found, dict), f"{shown} must hold a JSON object; it does not.")
     return found
 
 
@@ -71,7 +72,7 @@ def entries(folder: Path, root: Path) -> list[Path]:
     """What lies in a folder, by name; folders reached by a link out of `root` are left out."""
     require(
         inside(folder.resolve(), root),
-        f"{quoted(relative(folder, root))} must lie inside the folder that is read; it leads out of it.",
+        f"{quoted(path_below(folder, root))} must lie inside the folder that is read; it leads out of it.",
     )
     return sorted(folder.iterdir(), key=lambda path: path.name)
 

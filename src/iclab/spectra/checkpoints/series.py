@@ -1,11 +1,14 @@
 """A series of checkpoints, opened one at a time."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from iclab.numerics import whole_number
 from iclab.spectra.checkpoints.tensors import Skipped, Tensor
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,13 @@ class Series:
     def __getitem__(self, index: int) -> Checkpoint:
         return self.checkpoints[index]
 
+    def thinned(self, every: int) -> "Series":
+        """The series with one checkpoint in `every`, and always the last.
+
+        Raises ValueError unless `every` is a whole number >= 1.
+        """
+        return replace(self, checkpoints=tuple(one_in(every, self.checkpoints)))
+
     @property
     def steps(self) -> tuple[int, ...]:
         """The step of each."""
@@ -67,3 +77,9 @@ class Series:
     def nbytes(self) -> int:
         """Bytes on disk that a full pass reads."""
         return sum(file.stat().st_size for checkpoint in self.checkpoints for file in checkpoint.files)
+
+
+def one_in(every: int, entries: Sequence[_T]) -> list[_T]:
+    """One entry in `every`, and always the last. Raises ValueError unless `every` is a whole number >= 1."""
+    whole_number("every", every)
+    return [entry for index, entry in enumerate(entries) if index % every == 0 or index == len(entries) - 1]

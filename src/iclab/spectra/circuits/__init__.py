@@ -7,15 +7,29 @@ from iclab.spectra.circuits.products import (
     head_spectra,
     leading_spectrum,
     output_value,
+    product_singular_values,
     query_key,
     query_key_at,
-    singular_values,
     spectrum,
 )
 from iclab.spectra.circuits.weights import AttentionWeights, InputNorm, QueryKeyNorm, Rotary
 
 __all__ = [
-    "AttentionWeights", "Balance", "HeadSpectra", "Imbalance", "InputNorm", "QueryKeyNorm", "Rotary",
-    "averaged_query_key", "balance", "head_spectra", "imbalance", "leading_spectrum", "output_value", "query_key",
-    "query_key_at", "singular_values", "spectrum",
+    "AttentionWeights",
+    "Balance",
+    "HeadSpectra",
+    "Imbalance",
+    "InputNorm",
+    "QueryKeyNorm",
+    "Rotary",
+    "averaged_query_key",
+    "balance",
+    "head_spectra",
+    "imbalance",
+    "leading_spectrum",
+    "output_value",
+    "product_singular_values",
+    "query_key",
+    "query_key_at",
+    "spectrum",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import require
-from iclab.spectra.circuits.grouping import group_size, pairs_and_rest
+from iclab.spectra.circuits.grouping import group_size, rotary_rows
 from iclab.spectra.circuits.weights import AttentionWeights
 from iclab.spectra.measures.factors import Array, float64
 
@@ -108,7 +108,7 @@ def _query_key_laws(
             norms = np.array([[np.sum(norms[:, :-1]), np.sum(norms[:, -1])]])
         return np.zeros((heads, 0, 0)), np.zeros((heads, 0)), norms
     difference = grouped.sum(axis=1) - keys
-    first, second, rest = pairs_and_rest(weights.rotary, dim)
+    first, second, rest = rotary_rows(weights.rotary, dim)
     diagonal = np.diagonal(difference, axis1=1, axis2=2)
     unrotated = difference[:, rest[:, None], rest]
     return unrotated, diagonal[:, first] + diagonal[:, second], np.zeros((0, 0))

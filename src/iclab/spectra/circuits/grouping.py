@@ -1,4 +1,4 @@
-"""Which heads share a key, and which rows of a head are turned by their position."""
+"""Which heads share a key, and which rows of a head are rotated by their position."""
 
 from collections.abc import Mapping, Sequence
 
@@ -35,7 +35,7 @@ def layer_of(weights: Layers, layer: int) -> AttentionWeights:
     return weights[layer]
 
 
-def key_head(weights: AttentionWeights, head: int) -> int:
+def kv_head(weights: AttentionWeights, head: int) -> int:
     """The key and value head that a query head reads. Raises ValueError for a head that is not there."""
     group = group_size(weights)
     head = whole_number("head", head, least=0)
@@ -43,35 +43,33 @@ def key_head(weights: AttentionWeights, head: int) -> int:
     return head // group
 
 
-def pairs_and_rest(
-    rotary: Rotary | None, dim: int
-) -> tuple[Int[Array, "pair"], Int[Array, "pair"], Int[Array, "rest"]]:
+def rotary_rows(rotary: Rotary | None, dim: int) -> tuple[Int[Array, "pair"], Int[Array, "pair"], Int[Array, "rest"]]:
     """The first rows of the rotary pairs of a head of `dim` rows, the second rows, and the rows that stay.
 
     Raises ValueError for an odd number of rotated rows or more than there are.
     """
-    turned = 0 if rotary is None else whole_number("rotary.dimensions", rotary.dimensions, least=0)
+    rotated = 0 if rotary is None else whole_number("rotary.dimensions", rotary.dimensions, least=0)
     require(
-        turned % 2 == 0 and turned <= dim,
-        f"rotary.dimensions must be even and at most the head size {dim}; got {turned}.",
+        rotated % 2 == 0 and rotated <= dim,
+        f"rotary.dimensions must be even and at most the head size {dim}; got {rotated}.",
     )
-    rows = np.arange(turned)
+    rows = np.arange(rotated)
     if rotary is not None and rotary.pairing == "interleaved":
-        return rows[::2], rows[1::2], np.arange(turned, dim)
-    return rows[: turned // 2], rows[turned // 2 :], np.arange(turned, dim)
+        return rows[::2], rows[1::2], np.arange(rotated, dim)
+    return rows[: rotated // 2], rows[rotated // 2 :], np.arange(rotated, dim)
 
 
-def turned(rotary: Rotary | None, rows: Float[Array, "dim width"], offset: float) -> Float[Array, "dim width"]:
-    """Rows of a head turned by `offset` positions: (a, b) → (a cos − b sin, a sin + b cos) in each pair.
+def rotated(rotary: Rotary | None, rows: Float[Array, "dim width"], offset: float) -> Float[Array, "dim width"]:
+    """Rows of a head rotated by `offset` positions: (a, b) → (a cos − b sin, a sin + b cos) in each pair.
 
     Raises ValueError where there is no rotation or its frequencies are not known.
     """
     if rotary is None or rotary.frequencies is None:
         raise ValueError(
-            "weights must have a rotary embedding with frequencies to be turned by an offset; got none. Offset 0 "
+            "weights must have a rotary embedding with frequencies to be rotated by an offset; got none. Offset 0 "
             "needs neither: use query_key."
         )
-    first, second, _ = pairs_and_rest(rotary, len(rows))
+    first, second, _ = rotary_rows(rotary, len(rows))
     angle = offset * np.asarray(rotary.frequencies, dtype=float)[:, None]
     require(
         len(angle) == len(first),

@@ -14,15 +14,22 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from iclab.numerics import require
-from iclab.spectra.circuits.grouping import Layers, group_size, key_head, layer_of, pairs_and_rest, turned
+from iclab.spectra.circuits.grouping import Layers, group_size, kv_head, layer_of, rotary_rows, rotated
 from iclab.spectra.circuits.weights import AttentionWeights, Rotary
 from iclab.spectra.measures.factors import Array, Product, float64, gram
 from iclab.spectra.measures.rounding import product_rank
 from iclab.spectra.measures.spectrum import Gram, Spectrum, leading_spectrum, product_spectrum, spectrum
 
 __all__ = [
-    "HeadSpectra", "averaged_query_key", "head_spectra", "leading_spectrum", "output_value", "query_key",
-    "query_key_at", "singular_values", "spectrum",
+    "HeadSpectra",
+    "averaged_query_key",
+    "head_spectra",
+    "leading_spectrum",
+    "output_value",
+    "product_singular_values",
+    "query_key",
+    "query_key_at",
+    "spectrum",
 ]  # fmt: skip
 
 
@@ -38,7 +45,7 @@ class HeadSpectra:
     output_value_rank: int
 
 
-def singular_values(left: Shaped[Array, "m r"], right: Shaped[Array, "r n"]) -> Float[Array, "value"]:
+def product_singular_values(left: Shaped[Array, "m r"], right: Shaped[Array, "r n"]) -> Float[Array, "value"]:
     """Singular values of left @ right, largest first, without multiplying out.
 
     `spectrum(Product(left, right))` also says by which route they came and how small a value is noise.
@@ -63,7 +70,7 @@ def query_key(weights: Layers, layer: int, head: int, *, fold: bool = False) -> 
     Source: derived in docs/derivations/spectra.
     """
     one = layer_of(weights, layer)
-    key = key_head(one, head)
+    key = kv_head(one, head)
     notes = _notes(one) + (("input norm folded in",) if fold else ())
     query, key = one.query[head], one.key[key]
     stored = (query.dtype, key.dtype)
@@ -80,7 +87,7 @@ def query_key_at(weights: Layers, layer: int, head: int, *, offset: float, fold:
     Source: su2024roformer, eq. 16; derived in docs/derivations/spectra.
     """
     still = query_key(weights, layer, head, fold=fold)
-    key = turned(layer_of(weights, layer).rotary, float64(still.right), offset)
+    key = rotated(layer_of(weights, layer).rotary, float64(still.right), offset)
     notes = (*(note for note in still.notes if note != _STILL), f"offset {offset:g}")
     return Product(still.left, key, still.stored, notes)
 
@@ -104,7 +111,7 @@ def averaged_query_key(
     still = query_key(weights, layer, head, fold=fold)
     other, read = (still.left.T, still.right) if side == "key" else (still.right, still.left.T)
     other = float64(other)
-    first, second, rest = pairs_and_rest(rotary, len(other))
+    first, second, rest = rotary_rows(rotary, len(other))
     size = np.sqrt(0.5 * (np.sum(other[first] ** 2, axis=1) + np.sum(other[second] ** 2, axis=1)))
     root = np.zeros((len(other), len(other)))
     root[first, first], root[second, second] = size, size
@@ -125,7 +132,7 @@ def output_value(weights: Layers, layer: int, head: int, *, fold: bool = False) 
     Source: derived in docs/derivations/spectra.
     """
     one = layer_of(weights, layer)
-    value = one.value[key_head(one, head)]
+    value = one.value[kv_head(one, head)]
     output = one.output[head]
     stored = (output.dtype, value.dtype)
     notes = ("input norm folded in",) if fold else ()
@@ -162,7 +169,7 @@ def head_spectra(weights: Layers, layer: int, *, fold: bool = False) -> Iterator
 def _averaged(rotary: Rotary, query: Gram) -> Gram:
     """The Gram DᵀD of the averaged circuit from that of the queries; both have trace 1."""
     small, scale = query
-    first, second, rest = pairs_and_rest(rotary, len(small))
+    first, second, rest = rotary_rows(rotary, len(small))
     mean = np.zeros_like(small)
     mean[first, first] = mean[second, second] = 0.5 * (small[first, first] + small[second, second])
     mean[rest[:, None], rest] = small[rest[:, None], rest]

@@ -3,7 +3,7 @@
 from iclab.spectra.layouts.families import FAMILIES, Layout, from_config
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.mapping import from_mapping
-from iclab.spectra.layouts.plans import Matrix, Plan, plan, planned
+from iclab.spectra.layouts.plans import Matrix, TensorPlan, planned, tensor_plan
 from iclab.spectra.layouts.rules import Rule
 
 __all__ = [
@@ -11,10 +11,10 @@ __all__ = [
     "Geometry",
     "Layout",
     "Matrix",
-    "Plan",
     "Rule",
+    "TensorPlan",
     "from_config",
     "from_mapping",
-    "plan",
     "planned",
+    "tensor_plan",
 ]

@@ -28,7 +28,7 @@ def unembedding(*names: str) -> list[Rule]:
     return [Rule(rf"{name}\.(?:weight|bias)", "unembed") for name in names]
 
 
-def turned(
+def rotary_geometry(
     config: Config, *, pairing: str = "half", fraction: float = 1.0, theta: float = 1e4, **other: Any
 ) -> Geometry:
     """Sizes with the rotation of the config; fraction and theta are the defaults of the family."""
@@ -38,7 +38,7 @@ def turned(
     return sizes(config, rotaries=(turn,), **other)
 
 
-def stated(config: Config, **other: Any) -> Geometry:
+def mapped_geometry(config: Config, **other: Any) -> Geometry:
     """Sizes, and the rotation where the config states one: rotary = {fraction, pairing, theta}."""
     given = config.get("rotary")
     if not given:
@@ -49,4 +49,4 @@ def stated(config: Config, **other: Any) -> Geometry:
     pairing = given.get("pairing", "half")
     require(pairing in ("half", "interleaved"), f'pairing must be "half" or "interleaved"; got {pairing!r}.')
     fraction, theta = given.get("fraction", 1.0), given.get("theta", 1e4)
-    return turned(config, pairing=pairing, fraction=fraction, theta=theta, **other)
+    return rotary_geometry(config, pairing=pairing, fraction=fraction, theta=theta, **other)

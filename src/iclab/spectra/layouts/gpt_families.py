@@ -1,6 +1,6 @@
 """Families with names after GPT: fused or separate projections of equal heads, and Falcon."""
 
-from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, fused, separate, turned, unembedding
+from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, fused, rotary_geometry, separate, unembedding
 from iclab.spectra.layouts.geometry import first, sizes
 from iclab.spectra.layouts.rules import Rule
 
@@ -50,7 +50,7 @@ def gptj(config: Config) -> Family:
         Rule(r"wte\.weight", "embed"),
         *unembedding("lm_head"),
     ]
-    return rules, turned(config, pairing="interleaved")
+    return rules, rotary_geometry(config, pairing="interleaved")
 
 
 def gpt_neox(config: Config) -> Family:
@@ -64,7 +64,7 @@ def gpt_neox(config: Config) -> Family:
         Rule(r"embed_in\.weight", "embed"),
         *unembedding("embed_out", "lm_head"),
     ]
-    return rules, turned(config, fraction=0.25)
+    return rules, rotary_geometry(config, fraction=0.25)
 
 
 def bloom(config: Config) -> Family:
@@ -97,7 +97,7 @@ def falcon(config: Config) -> Family:
     tied = config.get("tie_word_embeddings", True)
     if config.get("alibi"):
         return rules, sizes(config, kv_heads=kv_heads, tied=tied)
-    return rules, turned(config, kv_heads=kv_heads, tied=tied)
+    return rules, rotary_geometry(config, kv_heads=kv_heads, tied=tied)
 
 
 def mpt(config: Config) -> Family:

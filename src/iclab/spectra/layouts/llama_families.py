@@ -1,7 +1,7 @@
 """Families with names after Llama: grouped heads, rotary positions, a norm without mean."""
 
 from iclab.spectra.circuits.weights import Rotary
-from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, fused, separate, turned, unembedding
+from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, fused, rotary_geometry, separate, unembedding
 from iclab.spectra.layouts.geometry import Geometry, first, rotary, sizes
 from iclab.spectra.layouts.rules import Rule
 
@@ -16,7 +16,7 @@ def phi3(config: Config) -> Family:
         Rule(r"layers\.(?P<layer>\d+)\.mlp\.gate_up_proj" + AFFINE, "mlp_in", blocks=2),
         *_llama_rest("input_layernorm"),
     ]
-    return rules, turned(config, norm_centered=False)
+    return rules, rotary_geometry(config, norm_centered=False)
 
 
 def _llama_rest(norm: str) -> list[Rule]:
@@ -36,17 +36,17 @@ def _llama_names(norm: str = "input_layernorm", *, head_norms: bool = False) -> 
 
 def llama(config: Config) -> Family:
     """Llama, Mistral, Qwen2."""
-    return _llama_names(), turned(config, norm_centered=False)
+    return _llama_names(), rotary_geometry(config, norm_centered=False)
 
 
 def qwen3(config: Config) -> Family:
     """Qwen3: a norm of each head on queries and keys."""
-    return _llama_names(head_norms=True), turned(config, norm_centered=False)
+    return _llama_names(head_norms=True), rotary_geometry(config, norm_centered=False)
 
 
 def olmo2(config: Config) -> Family:
     """OLMo2: norms over all heads together, and none before attention."""
-    return _llama_names("", head_norms=True), turned(config, norm_centered=False, norm_across_heads=True)
+    return _llama_names("", head_norms=True), rotary_geometry(config, norm_centered=False, norm_across_heads=True)
 
 
 def mixtral(config: Config) -> Family:
@@ -57,7 +57,7 @@ def mixtral(config: Config) -> Family:
         Rule(r"layers\.(?P<layer>\d+)\.mlp\.experts\.gate_up_proj", "mlp_in", output_axis=1, blocks=2),
         Rule(r"layers\.(?P<layer>\d+)\.mlp\.experts\.down_proj", "mlp_out", output_axis=1),
     ]
-    return [*_llama_names(), *experts], turned(config, norm_centered=False)
+    return [*_llama_names(), *experts], rotary_geometry(config, norm_centered=False)
 
 
 def gemma(config: Config) -> Family:

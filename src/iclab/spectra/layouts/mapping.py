@@ -8,7 +8,7 @@ from typing import Any
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.layouts.families import Layout
-from iclab.spectra.layouts.forms import stated
+from iclab.spectra.layouts.forms import mapped_geometry
 from iclab.spectra.layouts.rules import PARTS, Rule
 
 _SIZES = ("heads", "kv_heads", "head_dim", "rotary", "norm_gain", "tensor")
@@ -36,7 +36,7 @@ def from_mapping(mapping: Mapping[str, Any] | str | Path) -> Layout:
         not rotated or "head_dim" in table,
         "a mapping with rotary must give head_dim, to know which dimensions are rotated; it does not.",
     )
-    return Layout("mapped", rules, stated(table, **gain))
+    return Layout("mapped", rules, mapped_geometry(table, **gain))
 
 
 def _rule(entry: Mapping[str, Any]) -> Rule:

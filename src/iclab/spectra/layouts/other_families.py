@@ -1,6 +1,6 @@
 """Encoders, the modules of PyTorch, TransformerLens and the networks of this library."""
 
-from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, separate, stated, unembedding
+from iclab.spectra.layouts.forms import AFFINE, NORM, Config, Family, mapped_geometry, separate, unembedding
 from iclab.spectra.layouts.geometry import sizes
 from iclab.spectra.layouts.rules import Rule
 
@@ -74,7 +74,7 @@ def transformer_lens(config: Config) -> Family:
         Rule(r"embed\.W_E|pos_embed\.W_pos", "embed"),
         Rule(r"unembed\.[Wb]_U", "unembed", output_axis=1),
     ]
-    return rules, stated(config)
+    return rules, mapped_geometry(config)
 
 
 def iclab(config: Config) -> Family:
@@ -90,4 +90,4 @@ def iclab(config: Config) -> Family:
     ]
     if config.get("num_hidden_layers") == 0:  # no attention, hence no heads: their number is never used
         config = {"num_attention_heads": 1, **config}
-    return rules, stated(config)
+    return rules, mapped_geometry(config)

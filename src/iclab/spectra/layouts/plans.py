@@ -15,14 +15,11 @@ from iclab.spectra.checkpoints.tensors import Skipped, Tensor
 from iclab.spectra.circuits.weights import AttentionWeights, InputNorm, QueryKeyNorm
 from iclab.spectra.layouts.adapters import adapted
 from iclab.spectra.layouts.families import Layout, from_config
-from iclab.spectra.layouts.rules import ATTENTION, PARTS, Match, matched, unwrapped
+from iclab.spectra.layouts.rules import ATTENTION, PARTS, Match, TowerLayer, matched, unwrapped
 from iclab.spectra.layouts.skipping import no_role, unreadable
 from iclab.spectra.layouts.splitting import check, check_axes, check_norm, check_widths, head_dim_of, split
 
 _POSITIONS = re.compile(r"wpe|pos|token_type")  # embeddings that are not of tokens
-
-Place = tuple[str, int]
-"""Name of a tower, number of a layer."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +59,11 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TensorPlan:
     """What is read of one checkpoint. Each tensor is in a layer, in `matrices` or in `skipped`."""
 
     layout: Layout
-    layers: Mapping[Place, tuple[Match, ...]]
+    layers: Mapping[TowerLayer, tuple[Match, ...]]
     matrices: tuple[Matrix, ...]
     skipped: tuple[Skipped, ...]
     head_dim: int
@@ -120,7 +117,9 @@ class Plan:
         return stored if self.layout.geometry.norm_gain == "weight" else 1 + stored.astype(np.float64)
 
 
-def plan(tensors: Mapping[str, Tensor], layout: Layout, *, known: Mapping[str, Content] | None = None) -> Plan:
+def tensor_plan(
+    tensors: Mapping[str, Tensor], layout: Layout, *, known: Mapping[str, Content] | None = None
+) -> TensorPlan:
     """The plan for a checkpoint.
 
     Embeddings of equal content in `known` are one tied matrix, as those of one storage are.
@@ -155,7 +154,7 @@ def plan(tensors: Mapping[str, Tensor], layout: Layout, *, known: Mapping[str, C
     if readable and not any(match.rule.role in ATTENTION for match in found) and layout.family != "mapped":
         notes.append(f"no tensor has a name of the attention of a {layout.family} model: is it of that family?")
     notes = [*layout.caveats, *notes]
-    return Plan(layout, layers, tuple(matrices), tuple(skipped), head_dim, tuple(notes), aliases)
+    return TensorPlan(layout, layers, tuple(matrices), tuple(skipped), head_dim, tuple(notes), aliases)
 
 
 def _outside(match: Match) -> bool:
@@ -186,22 +185,22 @@ def _checked(found: list[Match], layout: Layout) -> int:
     return head_dim
 
 
-def _layers(found: list[Match]) -> tuple[dict[Place, tuple[Match, ...]], list[Match], list[str]]:
+def _layers(found: list[Match]) -> tuple[dict[TowerLayer, tuple[Match, ...]], list[Match], list[str]]:
     """Whole attention layers in order; the tensors of the others, and a note on each of those."""
-    places: dict[Place, list[Match]] = defaultdict(list)
+    by_layer: dict[TowerLayer, list[Match]] = defaultdict(list)
     for match in found:
         if not _outside(match):
-            places[match.place].append(match)
+            by_layer[match.tower_layer].append(match)
     layers, loose, notes = {}, [], []
-    for place in sorted(places):
-        missing = _missing(places[place])
+    for layer in sorted(by_layer):
+        missing = _missing(by_layer[layer])
         if missing:
-            loose += places[place]
-            where = f"layer {place[1]}" + (f" of {quoted(place[0])}" if place[0] else "")
+            loose += by_layer[layer]
+            where = f"layer {layer[1]}" + (f" of {quoted(layer[0])}" if layer[0] else "")
             notes.append(f"{where} has no {', '.join(missing)}: its tensors are read as single matrices")
         else:
-            check_widths(places[place])
-            layers[place] = tuple(places[place])
+            check_widths(by_layer[layer])
+            layers[layer] = tuple(by_layer[layer])
     return layers, loose, notes
 
 
@@ -271,7 +270,7 @@ def planned(
     *,
     base: Mapping[str, Tensor] | None = None,
     known: Mapping[str, Content] | None = None,
-) -> Plan:
+) -> TensorPlan:
     """The plan for an opened checkpoint, its adapters applied to the tensors of `base` or read alone.
 
     Without a layout the family is what the checkpoint's own config says; `known` contents tell tied embeddings
@@ -284,7 +283,7 @@ def planned(
     )
     read = layout or from_config(contents.config)
     applied = adapted(contents.tensors, contents.adapter, read, base=base)
-    made = plan(applied.tensors, read, known=known)
+    made = tensor_plan(applied.tensors, read, known=known)
     return replace(
         made,
         skipped=(*contents.skipped, *made.skipped),

@@ -22,6 +22,8 @@ ORDERS = {
 _WRAPPERS = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
 _BIAS = re.compile("_?b_[QKVO]$")  # of TransformerLens
 _LEADING = (("module",), ("base_model", "model"))
+TowerLayer = tuple[str, int]
+"""A stack of layers, by the module path in front of their numbers, and the number of one layer."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class Match:
     bias: bool  # whether it is the additive part of its role
 
     @property
-    def place(self) -> tuple[str, int]:
-        """Tower and layer."""
+    def tower_layer(self) -> TowerLayer:
+        """Its tower and the number of its layer."""
         return self.tower, self.layer
 
 

@@ -45,7 +45,7 @@ class ChangeOfRuns:
 def change(steps: Float[Array, "step"], values: Float[Array, "step"]) -> Change:
     """The one change of a curve, if it has one: a level shift on top of a straight line in log(1 + step).
 
-    Least squares over all places with three checkpoints or more on either side. Training curves wander, so the shift
+    Least squares over all positions with three checkpoints on either side. Training curves wander, so the shift
     is called only where its F exceeds the 95 % quantile of the same statistic on Gaussian random walks over the same
     steps: one in twenty walks is called, noise and trends almost never. Undefined values, nan, are left out.
 
@@ -64,10 +64,10 @@ def change(steps: Float[Array, "step"], values: Float[Array, "step"]) -> Change:
     if float(np.ptp(curve)) <= 1e-12 * largest:
         return Change(False, np.nan, np.nan, np.nan, np.nan, "no change at all")
     shifts = _shifts(grid)
-    statistic, place, size = (found[0] for found in _best(shifts, curve[None] / largest))
+    statistic, index, size = (found[0] for found in _best(shifts, curve[None] / largest))
     threshold = _threshold(tuple(grid.tolist()))
     return Change(
-        bool(statistic > threshold), float(grid[place + SIDE]), float(size) * largest, float(statistic), threshold
+        bool(statistic > threshold), float(grid[index + SIDE]), float(size) * largest, float(statistic), threshold
     )
 
 
@@ -82,12 +82,12 @@ def change_of_runs(steps: Float[Array, "step"], runs: Float[Array, "run step"]) 
     """
     curves = np.atleast_2d(np.asarray(runs, dtype=float))
     found = [change(steps, curve) for curve in curves]
-    places = np.array([one.step for one in found if one.called])
-    said = "none from one run" if len(curves) == 1 else f"range over {len(places)} of {len(curves)} runs"
-    if not len(places):
+    called = np.array([one.step for one in found if one.called])
+    said = "none from one run" if len(curves) == 1 else f"range over {len(called)} of {len(curves)} runs"
+    if not len(called):
         return ChangeOfRuns(len(curves), 0, np.nan, np.nan, np.nan, said)
-    ends = (float(np.min(places)), float(np.max(places))) if len(curves) > 1 else (np.nan, np.nan)
-    return ChangeOfRuns(len(curves), len(places), float(np.median(places)), *ends, said)
+    ends = (float(np.min(called)), float(np.max(called))) if len(curves) > 1 else (np.nan, np.nan)
+    return ChangeOfRuns(len(curves), len(called), float(np.median(called)), *ends, said)
 
 
 @lru_cache(maxsize=256)
@@ -100,10 +100,10 @@ def _threshold(steps: tuple[float, ...]) -> float:
 
 @dataclass(frozen=True)
 class _Shifts:
-    """A basis of straight lines, and what they leave of the length of the level shift at every allowed place."""
+    """A basis of straight lines, and what they leave of the length of the level shift at every allowed position."""
 
     line: Float[Array, "step 2"]
-    lengths: Float[Array, "place"]
+    lengths: Float[Array, "position"]
 
 
 def _shifts(steps: Float[Array, "step"]) -> _Shifts:
@@ -114,20 +114,20 @@ def _shifts(steps: Float[Array, "step"]) -> _Shifts:
     return _Shifts(line, np.where(squares > 1e-9 * after, np.sqrt(np.maximum(squares, 0.0)), np.inf))
 
 
-def _after(curves: Float[Array, "run step"]) -> Float[Array, "run place"]:
-    """The sum of each curve from every allowed place on: its product with the level shift there."""
+def _after(curves: Float[Array, "run step"]) -> Float[Array, "run position"]:
+    """The sum of each curve from every allowed position on: its product with the level shift there."""
     return np.cumsum(curves[:, ::-1], axis=1)[:, ::-1][:, SIDE : curves.shape[1] - SIDE + 1]
 
 
 def _best(
     shifts: _Shifts, curves: Float[Array, "run step"]
 ) -> tuple[Float[Array, "run"], Int[Array, "run"], Float[Array, "run"]]:
-    """F of the best shift of each curve, its place and its size."""
+    """F of the best shift of each curve, its index and its size."""
     rest = curves - (curves @ shifts.line) @ shifts.line.T
     along = _after(rest) / shifts.lengths
-    place = np.argmax(np.abs(along), axis=1)
-    gain = np.take_along_axis(along, place[:, None], axis=1)[:, 0]
+    index = np.argmax(np.abs(along), axis=1)
+    gain = np.take_along_axis(along, index[:, None], axis=1)[:, 0]
     left = np.maximum(np.sum(rest**2, axis=1) - gain**2, 0.0)
     rounding = 1e-24 * np.sum(curves**2, axis=1)  # what is left of a curve that a line and a shift fit exactly
     freedom = curves.shape[1] - 3
-    return gain**2 / (np.maximum(left, rounding) / freedom), place, gain / shifts.lengths[place]
+    return gain**2 / (np.maximum(left, rounding) / freedom), index, gain / shifts.lengths[index]

@@ -124,7 +124,7 @@ def entropy_rank(values: Float[Array, "*batch value"], power: float, drop: int) 
     kept = values[..., drop:]
     noise = values.shape[-1] * _EPS * values[..., :1]
     kept = np.where((drop > 0) & (kept <= noise), 0.0, kept)
-    weight = relative(kept) ** power
+    weight = over_largest(kept) ** power
     with np.errstate(divide="ignore", invalid="ignore"):
         share = weight / np.sum(weight, axis=-1, keepdims=True)
         entropy = -np.sum(np.where(share > 0, share * np.log(np.where(share > 0, share, 1.0)), 0.0), axis=-1)
@@ -165,7 +165,7 @@ def gap(values: Float[Array, "*batch value"], k: int) -> Float[Array, "*batch"]:
     return np.divide(last - after, last, out=np.full(last.shape, np.nan), where=last > 0)
 
 
-def relative(values: Float[Array, "*batch value"]) -> Float[Array, "*batch value"]:
+def over_largest(values: Float[Array, "*batch value"]) -> Float[Array, "*batch value"]:
     """Values over the largest, so that no power of them leaves the range of numbers; zeros stay zeros."""
     if values.shape[-1] == 0:
         return values
@@ -178,4 +178,4 @@ def _or_nan(
 ) -> Float[Array, "*batch"]:
     """The measure of values over their largest, nan where all are zero."""
     with np.errstate(invalid="ignore"):
-        return np.where(values[..., 0] > 0, measure(relative(values)), np.nan)
+        return np.where(values[..., 0] > 0, measure(over_largest(values)), np.nan)

@@ -5,7 +5,7 @@ from jaxtyping import Float, Shaped
 from numpy.typing import DTypeLike
 
 from iclab.spectra.measures.factors import Array, Matrix, Product, float64, gram, matrix, numbers, precision
-from iclab.spectra.measures.ranks import Ranked, relative, singular_values
+from iclab.spectra.measures.ranks import Ranked, over_largest, singular_values
 from iclab.spectra.measures.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum
 
 _EPS = float(np.finfo(float).eps)
@@ -86,7 +86,7 @@ def tolerance(values: Float[Array, "value"], shape: tuple[int, ...], stored: DTy
     Source: derived in docs/derivations/spectra.
     """
     largest = float(values[0])
-    return _rounding(largest * float(np.linalg.norm(relative(values))), largest, shape, stored)
+    return _rounding(largest * float(np.linalg.norm(over_largest(values))), largest, shape, stored)
 
 
 def reaches_rank(x: Matrix, values: Float[Array, "value"], k: int) -> bool:

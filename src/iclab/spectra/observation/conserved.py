@@ -12,41 +12,41 @@ from iclab.spectra.circuits.grouping import group_size
 from iclab.spectra.circuits.weights import AttentionWeights, QueryKeyNorm, Rotary
 from iclab.spectra.measures import null
 from iclab.spectra.measures.factors import Array
-from iclab.spectra.observation.measurements import Key, Reading, Remembered, failed
-from iclab.spectra.observation.selection import BALANCE, Wanted
+from iclab.spectra.observation.measurements import Comparison, MatrixKey, Measurement, failed
+from iclab.spectra.observation.selection import BALANCE, Selection
 
 ROLES = ("QK balance", "OV balance")
 _DRAWS, _STREAM = 32, 20250417
 
 
 def of_balance(
-    weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
-) -> Iterator[Reading]:
+    weights: AttentionWeights, tower: str, layer: int, selection: Selection, comparison: Comparison
+) -> Iterator[Measurement]:
     """How far the two laws of each key head are broken since the first checkpoint that is read, see `imbalance`.
 
-    The head of these readings is the key head; where a norm is taken across heads there is one law of queries and
+    The head of these measurements is the key head; where a norm is taken across heads there is one law of queries and
     keys for the layer. Weight decay is not taken out.
     """
     shape = (weights.query.shape[2], *weights.key.shape[1:])
     try:
         now = balance(weights)
-        remembered.first = remembered.first or now
-        found = imbalance(remembered.first, now)
+        comparison.first = comparison.first or now
+        found = imbalance(comparison.first, now)
     except ValueError as error:
         norm = weights.query_key_norm
         for role in ROLES:
             one_law = role == ROLES[0] and norm is not None and norm.across_heads
-            for head in (None,) if one_law else sorted(_key_heads(weights, wanted)):
-                yield failed(Key(tower, layer, head, role), role, error, shape)
+            for head in (None,) if one_law else sorted(_kv_heads(weights, selection)):
+                yield failed(MatrixKey(tower, layer, head, role), role, error, shape)
         return
     levels = _levels(_Form.of(weights))
-    kept = _key_heads(weights, wanted)
+    kept = _kv_heads(weights, selection)
     for role, values, level in zip(ROLES, (found.query_key, found.output_value), levels, strict=True):
         whole = len(values) != len(weights.key)
         for head, value in enumerate(values):
             if whole or head in kept:
-                key = Key(tower, layer, None if whole else head, role)
-                yield Reading(key, role, shape, measures={BALANCE[0]: float(value)}, level=level)
+                key = MatrixKey(tower, layer, None if whole else head, role)
+                yield Measurement(key, role, shape, measures={BALANCE[0]: float(value)}, level=level)
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,6 @@ def _summary(found: list[Float[Array, "group"]]) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1))
 
 
-def _key_heads(weights: AttentionWeights, wanted: Wanted) -> set[int]:
+def _kv_heads(weights: AttentionWeights, selection: Selection) -> set[int]:
     group = group_size(weights)
-    return {head // group for head in (range(len(weights.query)) if wanted.heads is None else wanted.heads)}
+    return {head // group for head in (range(len(weights.query)) if selection.heads is None else selection.heads)}

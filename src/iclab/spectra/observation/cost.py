@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from iclab.spectra.checkpoints.tensors import Tensor
-from iclab.spectra.layouts import Plan
+from iclab.spectra.layouts import TensorPlan
+from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.observation.measurements import SLICES
-from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, Wanted
+from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, Selection
 
-ROOM = 2**26  # bytes beside four times the largest tensor
+OVERHEAD = 2**26  # bytes beside four times the largest tensor
 _HASHED = 2.5e8  # bytes a second that are hashed and squared, about
 _CALL = 6e-4  # seconds of a circuit or matrix beside its arithmetic
 _LEVELS = 0.15  # seconds in which the random levels of one shape are drawn
@@ -19,7 +20,7 @@ _VALUES, _VECTORS, _ROTATION = 12, 6, 110  # operations over the cube of a size:
 
 
 @dataclass(frozen=True)
-class Cost:
+class ObservationCost:
     """An estimate: `memory` bounds what is held beside the libraries, `seconds` is right for an idle core."""
 
     checkpoints: int
@@ -39,45 +40,51 @@ class Cost:
 
 
 def cost(
-    plan: Plan, tensors: Iterable[Tensor], wanted: Wanted, checkpoints: int, layers: Iterable[tuple[str, int]]
-) -> Cost:
+    plan: TensorPlan,
+    tensors: Iterable[Tensor],
+    selection: Selection,
+    checkpoints: int,
+    layers: Iterable[TowerLayer],
+) -> ObservationCost:
     """The cost of a series whose last checkpoint has this plan and these tensors."""
     every = list(tensors)
     nbytes = sum({tensor.storage or tensor.name: tensor.nbytes for tensor in every}.values())
-    places = set(layers)
+    selected = set(layers)
     geometry, dim = plan.layout.geometry, plan.head_dim
-    heads = geometry.heads if wanted.heads is None else len(wanted.heads)
+    heads = geometry.heads if selection.heads is None else len(selection.heads)
     rotated = geometry.rotaries[0] is not None
-    circuits = sum(place in plan.layers for place in places) * heads * (3 if rotated else 2)
-    chosen = [one for one in plan.matrices if (one.tower, one.layer) in places and _size(one.shape) <= wanted.largest]
+    circuits = sum(layer in plan.layers for layer in selected) * heads * (3 if rotated else 2)
+    there = [one for one in plan.matrices if (one.tower, one.layer) in selected]
+    chosen = [one for one in there if _size(one.shape) <= selection.max_elements]
     width = _width(plan)
-    overlaps, distances = (wanted.any_of(group) for group in (OVERLAPS, DISTANCES))
-    passes = 1 + 2 * overlaps + 3 * distances + wanted.any_of(BALANCE)  # over the factors of a circuit
+    overlaps, distances = (selection.any_of(group) for group in (OVERLAPS, DISTANCES))
+    passes = 1 + 2 * overlaps + 3 * distances + selection.any_of(BALANCE)  # over the factors of a circuit
     cube = _VALUES + _VECTORS * overlaps + _ROTATION * distances
     work = circuits * (4 * passes * width * dim**2 + (cube + _VALUES * (passes - 1)) * dim**3)
     work += sum(2 * max(one.shape) * min(one.shape) ** 2 + cube * min(one.shape) ** 3 for one in chosen)
     calls = (circuits * passes + len(chosen) * (1 + overlaps + distances)) * _CALL
     each = work / _speed() + nbytes / _HASHED + calls
     shapes = len({one.shape for one in chosen}) + 3 * (circuits > 0)
-    return Cost(
-        checkpoints, len(places), circuits, len(chosen), checkpoints * nbytes * (2 if wanted.of_subspaces else 1),
-        _memory(every, chosen, wanted), (checkpoints + wanted.of_subspaces) * each + _LEVELS * shapes,
+    return ObservationCost(
+        checkpoints, len(selected), circuits, len(chosen),
+        checkpoints * nbytes * (2 if selection.of_subspaces else 1),
+        _memory(every, chosen, selection), (checkpoints + selection.of_subspaces) * each + _LEVELS * shapes,
     )  # fmt: skip
 
 
 def promised(tensors: Iterable[Tensor]) -> float:
     """The memory that values alone may take: four times the largest tensor and 64 MiB."""
-    return 4.0 * max((tensor.nbytes for tensor in tensors), default=0) + ROOM
+    return 4.0 * max((tensor.nbytes for tensor in tensors), default=0) + OVERHEAD
 
 
-def _memory(tensors: list[Tensor], chosen: list, wanted: Wanted) -> float:
-    if not wanted.of_subspaces:
+def _memory(tensors: list[Tensor], chosen: list, selection: Selection) -> float:
+    if not selection.of_subspaces:
         return promised(tensors)
     largest = max((8 * _size(one.shape) for one in chosen), default=0)
     return promised(tensors) + SLICES + 6.0 * largest
 
 
-def _width(plan: Plan) -> int:
+def _width(plan: TensorPlan) -> int:
     """The longer side of attention tensors."""
     shapes = [match.tensor.shape for matches in plan.layers.values() for match in matches]
     return max((max(shape) for shape in shapes), default=0)

@@ -48,7 +48,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Track:
+class MatrixSeries:
     """One matrix through training: its curves by measure, and at each step its norm and how it fared.
 
     `layer` is None for embeddings, `head` for whole matrices. `role` is QK, "QK averaged" or OV for the circuits of a
@@ -74,10 +74,10 @@ class Track:
 
 
 @dataclass(frozen=True)
-class Shift:
-    """A change that was called: which curve of which track, and where."""
+class ChangePoint:
+    """A change that was called: which curve of which series, and where."""
 
-    track: Track
+    series: MatrixSeries
     measure: str
     change: Change
 
@@ -92,11 +92,11 @@ class SpectralDynamics:
 
     steps: Int[Array, "step"]
     labels: tuple[str, ...]  # the checkpoints, as paths below the one that was read
-    tracks: tuple[Track, ...]
+    matrices: tuple[MatrixSeries, ...]
     integrity: Integrity
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
-    changes: tuple[Shift, ...] = ()
+    changes: tuple[ChangePoint, ...] = ()
     tested: int = 0
     uncertainty: str = "none from one run"
     family: str = ""
@@ -106,25 +106,26 @@ class SpectralDynamics:
     @property
     def measured(self) -> int:
         """How many numbers are defined."""
-        return sum(int(np.sum(~np.isnan(curve.values))) for track in self.tracks for curve in track.curves.values())
+        curves = (curve for series in self.matrices for curve in series.curves.values())
+        return sum(int(np.sum(~np.isnan(curve.values))) for curve in curves)
 
     @property
     def measures(self) -> tuple[str, ...]:
         """The measures that were taken, in order."""
-        return tuple(dict.fromkeys(name for track in self.tracks for name in track.curves))
+        return tuple(dict.fromkeys(name for series in self.matrices for name in series.curves))
 
     def rows(self) -> Iterator[Row]:
         """The tidy table, one number at a time."""
-        for track in self.tracks:
-            for measure, curve in track.curves.items():
-                yield from _rows(self.steps, track, measure, curve)
+        for series in self.matrices:
+            for measure, curve in series.curves.items():
+                yield from _rows(self.steps, series, measure, curve)
 
 
-def _rows(steps: Int[Array, "step"], track: Track, measure: str, curve: Curve) -> Iterator[Row]:
-    whose = (track.tower, track.layer, track.head, track.matrix, measure)
-    gaps = track.gap if curve.of_subspace else np.full(len(steps), np.nan)
+def _rows(steps: Int[Array, "step"], series: MatrixSeries, measure: str, curve: Curve) -> Iterator[Row]:
+    whose = (series.tower, series.layer, series.head, series.matrix, measure)
+    gaps = series.gap if curve.of_subspace else np.full(len(steps), np.nan)
     columns = zip(
-        steps.tolist(), curve.values.tolist(), gaps.tolist(), track.norm.tolist(), track.status, track.reason,
+        steps.tolist(), curve.values.tolist(), gaps.tolist(), series.norm.tolist(), series.status, series.reason,
         strict=True,
     )  # fmt: skip
     for step, value, gap, norm, status, reason in columns:

@@ -127,11 +127,11 @@ def _returns(records: Sequence[Record]) -> Iterable[Finding]:
     """Tensors that do not change while others do, and tensors that come back after they had changed."""
     groups: dict[tuple[tuple[int, ...], bool], list[str]] = defaultdict(list)
     for name in _names(records):
-        places = defaultdict(list)
+        by_digest = defaultdict(list)
         for index, record in enumerate(records):
             if name in record.contents and not record.contents[name].zero:
-                places[record.contents[name].digest].append(index)
-        for indices in places.values():
+                by_digest[record.contents[name].digest].append(index)
+        for indices in by_digest.values():
             if len(indices) > 1:
                 apart = indices[-1] - indices[0] >= len(indices)
                 groups[tuple(indices), apart].append(name)
@@ -232,13 +232,13 @@ def _gaps(steps: Sequence[int]) -> Iterable[Finding]:
 
 def _outliers(records: Sequence[Record]) -> Iterable[Finding]:
     """Steps at which norms leave the line between their neighbours."""
-    places: dict[int, list[str]] = defaultdict(list)
+    by_step: dict[int, list[str]] = defaultdict(list)
     for name in _names(records):
         there = [record for record in records if name in record.contents]
         norms = [record.contents[name].norm for record in there]
         for index in outliers([record.step for record in there], norms):
-            places[there[index].step].append(name)
-    for step, names in places.items():
+            by_step[there[index].step].append(name)
+    for step, names in by_step.items():
         text = f"{_shown(names)} at step {step} far off the line between the steps around it"
         yield Finding("outliers", "warning", text, (step,), tuple(names))
 

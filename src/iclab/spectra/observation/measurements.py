@@ -19,14 +19,14 @@ from iclab.spectra.measures.rounding import numerical_rank
 from iclab.spectra.measures.spectrum import Spectrum, leading_spectrum, spectrum
 from iclab.spectra.measures.subspaces import Basis, basis, overlap_of, procrustes_distance, subspace_distance
 from iclab.spectra.observation.dynamics import Status
-from iclab.spectra.observation.selection import DISTANCES, OVERLAPS, RANKS, Wanted
+from iclab.spectra.observation.selection import DISTANCES, OVERLAPS, RANKS, Selection
 
 _SKETCHED = 64  # leading values of a matrix whose Gram is too large
 _WIDE = 1024  # embeddings beyond this short side are sketched
 SLICES = 2**27  # bytes of the two slices in float64 that a Gram is made with
 
 
-class Key(NamedTuple):
+class MatrixKey(NamedTuple):
     """Which matrix of a series."""
 
     tower: str
@@ -36,10 +36,10 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class Measurement:
     """One matrix at one checkpoint; while `unranked`, its ranks are still to be read off all its `leading` values."""
 
-    key: Key
+    key: MatrixKey
     role: str
     shape: tuple[int, ...] = ()
     stored: str = ""
@@ -56,7 +56,7 @@ class Reading:
 
 
 @dataclass
-class Remembered:
+class Comparison:
     """Of one layer: the matrices of the final checkpoint with their bases, the bases of the previous one, and the
     balance of the first.
 
@@ -64,9 +64,9 @@ class Remembered:
     """
 
     learning: bool = True
-    final: dict[Key, Basis] = field(default_factory=dict)
-    previous: dict[Key, Basis] = field(default_factory=dict)
-    references: dict[Key, Product | Array] = field(default_factory=dict)
+    final: dict[MatrixKey, Basis] = field(default_factory=dict)
+    previous: dict[MatrixKey, Basis] = field(default_factory=dict)
+    references: dict[MatrixKey, Product | Array] = field(default_factory=dict)
     first: Balance | None = None
 
 
@@ -79,72 +79,78 @@ def circuits(weights: AttentionWeights, head: int, *, fold: bool) -> dict[str, C
 
 
 def of_heads(
-    weights: AttentionWeights, tower: str, layer: int, wanted: Wanted, remembered: Remembered
-) -> Iterator[Reading]:
-    """The circuits of the wanted heads, unranked. One with numbers that are not finite is said to be so."""
-    heads = range(len(weights.query)) if wanted.heads is None else [h for h in wanted.heads if h < len(weights.query)]
-    known = _together(weights, wanted) if wanted.heads is None else {}
+    weights: AttentionWeights, tower: str, layer: int, selection: Selection, comparison: Comparison
+) -> Iterator[Measurement]:
+    """The circuits of the selected heads, unranked; one with numbers that are not finite as a failure."""
+    count = len(weights.query)
+    heads = range(count) if selection.heads is None else [head for head in selection.heads if head < count]
+    known = _together(weights, selection) if selection.heads is None else {}
     for head in heads:
-        for name, made in circuits(weights, head, fold=wanted.fold).items():
-            key = Key(tower, layer, head, name)
+        for name, made in circuits(weights, head, fold=selection.fold).items():
+            key = MatrixKey(tower, layer, head, name)
             rotated = weights.rotary.dimensions if weights.rotary and name == "QK averaged" else None
             try:
                 product = made()
                 whole, rank = known.get((head, name)) or (spectrum(product), None)
-                wants = "numerical_rank" in wanted.measures and rotated is None  # that of QK bounds the averaged one
-                rank = None if not wants else rank if rank is not None else numerical_rank(product)
+                if "numerical_rank" not in selection.measures or rotated is not None:
+                    rank = None  # that of QK bounds the averaged one
+                elif rank is None:
+                    rank = numerical_rank(product)
                 shape = _circuit_shape(weights, name)
-                yield _reading(key, name, product, shape, whole, rank, wanted, remembered, rotated)
+                yield _circuit_measurement(key, name, product, shape, whole, rank, selection, comparison, rotated)
             except (ValueError, np.linalg.LinAlgError) as error:
-                remembered.previous.pop(key, None)
+                comparison.previous.pop(key, None)
                 yield failed(key, name, error, _circuit_shape(weights, name))
 
 
-def of_matrix(matrix: Matrix, wanted: Wanted, remembered: Remembered) -> Reading:
-    """A whole matrix, unranked, unless it is larger than wanted; of one with too large a Gram the leading values."""
+def of_matrix(matrix: Matrix, selection: Selection, comparison: Comparison, *, budget: float = np.inf) -> Measurement:
+    """A whole matrix, unranked; skipped above `max_elements`, leading values alone where its Gram exceeds the budget.
+
+    `budget` is in bytes.
+    """
     layer = None if matrix.role in ("embed", "unembed") else matrix.layer
-    key = Key(matrix.tower, layer, None, matrix.name)
+    key = MatrixKey(matrix.tower, layer, None, matrix.name)
     rows, columns = matrix.shape
     size = rows * columns
-    if size > wanted.largest:
-        reason = f"{rows} × {columns} = {size:,} elements, more than max_elements {wanted.largest:,}"
-        return Reading(key, matrix.role, matrix.shape, matrix.tensor.stored, status="skipped", reason=reason)
+    if size > selection.max_elements:
+        reason = f"{rows} × {columns} = {size:,} elements, more than max_elements {selection.max_elements:,}"
+        return Measurement(key, matrix.role, matrix.shape, matrix.tensor.stored, status="skipped", reason=reason)
     try:
         array = matrix.array()
-        if _sketched(matrix, wanted):
-            return _sketch(key, matrix.role, array, wanted)
-        return _matrix_reading(key, matrix.role, array, matrix.sizes, wanted, remembered)
+        if _sketched(matrix, budget):
+            return _sketch(key, matrix.role, array, selection)
+        return _matrix_measurement(key, matrix.role, array, matrix.sizes, selection, comparison)
     except (ValueError, np.linalg.LinAlgError) as error:
-        remembered.previous.pop(key, None)
+        comparison.previous.pop(key, None)
         return failed(key, matrix.role, error, matrix.shape)
 
 
-def ranked(readings: Iterable[Reading], wanted: Wanted) -> list[Reading]:
-    """The readings with their ranks: those of all spectra of one length at once, which costs a fraction."""
-    found = list(readings)
+def ranked(measurements: Iterable[Measurement], selection: Selection) -> list[Measurement]:
+    """The measurements with their ranks: those of all spectra of one length at once, which costs a fraction."""
+    found = list(measurements)
     alike: dict[int, list[int]] = defaultdict(list)
-    for place, reading in enumerate(found):
-        if reading.unranked:
-            alike[len(reading.leading)].append(place)
-    for places in alike.values() if wanted.any_of(RANKS) else ():
-        table = rank_measures(np.stack([found[place].leading for place in places]))
-        for row, place in enumerate(places):
-            ranks = {name: float(values[row]) for name, values in table.items() if name in wanted.measures}
-            found[place] = replace(found[place], measures=ranks | dict(found[place].measures), unranked=False)
+    for index, measurement in enumerate(found):
+        if measurement.unranked:
+            alike[len(measurement.leading)].append(index)
+    for indices in alike.values() if selection.any_of(RANKS) else ():
+        table = rank_measures(np.stack([found[index].leading for index in indices]))
+        for row, index in enumerate(indices):
+            ranks = {name: float(values[row]) for name, values in table.items() if name in selection.measures}
+            found[index] = replace(found[index], measures=ranks | dict(found[index].measures), unranked=False)
     return found
 
 
-def failed(key: Key, role: str, error: Exception, shape: tuple[int, ...]) -> Reading:
-    """The reading of a matrix that has none, with the reason."""
+def failed(key: MatrixKey, role: str, error: Exception, shape: tuple[int, ...]) -> Measurement:
+    """The measurement of a matrix that has none, with the reason."""
     status: Status = "nonfinite" if isinstance(error, NotFinite) else "skipped"
-    return Reading(key, role, shape, status=status, reason=str(error))
+    return Measurement(key, role, shape, status=status, reason=str(error))
 
 
-def _together(weights: AttentionWeights, wanted: Wanted) -> dict[tuple[int, str], tuple[Spectrum, int | None]]:
+def _together(weights: AttentionWeights, selection: Selection) -> dict[tuple[int, str], tuple[Spectrum, int | None]]:
     """Spectra and ranks of all heads, each Gram taken once; none where a number is not finite."""
     found: dict[tuple[int, str], tuple[Spectrum, int | None]] = {}
     try:
-        for one in head_spectra([weights], 0, fold=wanted.fold):
+        for one in head_spectra([weights], 0, fold=selection.fold):
             found[one.head, "QK"] = one.query_key, one.query_key_rank
             found[one.head, "OV"] = one.output_value, one.output_value_rank
             if one.averaged_query_key is not None:
@@ -154,57 +160,59 @@ def _together(weights: AttentionWeights, wanted: Wanted) -> dict[tuple[int, str]
     return found
 
 
-def _reading(
-    key: Key,
+def _circuit_measurement(
+    key: MatrixKey,
     role: str,
     x: Product,
     shape: tuple[int, ...],
     whole: Spectrum,
     rank: int | None,
-    wanted: Wanted,
-    remembered: Remembered,
+    selection: Selection,
+    comparison: Comparison,
     rotated: int | None,
-) -> Reading:
+) -> Measurement:
     measures, width = {} if rank is None else {"numerical_rank": float(rank)}, np.nan
-    if wanted.of_subspaces:
-        found, width = _compared(key, x, None, wanted, remembered)
+    if selection.of_subspaces:
+        found, width = _compared(key, x, None, selection, comparison)
         measures |= found
     stored = "/".join(dict.fromkeys(str(np.dtype(one)) for one in x.stored or (x.left.dtype, x.right.dtype)))
-    return Reading(
+    return Measurement(
         key, role, shape, stored, measures, whole.values, whole.frobenius, width,
         *_fared(whole.frobenius), notes=x.notes, rotated=rotated, unranked=True,
     )  # fmt: skip
 
 
-def _matrix_reading(
-    key: Key, role: str, array: Array, shape: tuple[int, ...], wanted: Wanted, remembered: Remembered
-) -> Reading:
+def _matrix_measurement(
+    key: MatrixKey, role: str, array: Array, shape: tuple[int, ...], selection: Selection, comparison: Comparison
+) -> Measurement:
     width, compared = np.nan, {}
-    if wanted.of_subspaces:
-        now = basis(array, k=wanted.leading)
+    if selection.of_subspaces:
+        now = basis(array, k=selection.leading)
         values, norm = now.values, float(np.linalg.norm(now.values))
-        compared, width = _compared(key, array, now, wanted, remembered)
+        compared, width = _compared(key, array, now, selection, comparison)
     else:
         whole = spectrum(array)
         values, norm = whole.values, whole.frobenius
-    if "numerical_rank" in wanted.measures:
+    if "numerical_rank" in selection.measures:
         compared["numerical_rank"] = float(numerical_rank(values, shape=array.shape, stored=array.dtype))
-    return Reading(key, role, shape, str(array.dtype), compared, values, norm, width, *_fared(norm), unranked=True)
+    return Measurement(
+        key, role, shape, str(array.dtype), compared, values, norm, width, *_fared(norm), unranked=True
+    )  # fmt: skip
 
 
-def _sketched(matrix: Matrix, wanted: Wanted) -> bool:
+def _sketched(matrix: Matrix, budget: float) -> bool:
     short = min(matrix.shape)
     needs = 2 * 8 * short**2 + SLICES + matrix.tensor.nbytes
     return short > _SKETCHED and (
-        (matrix.role in ("embed", "unembed") and short > _WIDE) or needs > max(wanted.budget, 2 * SLICES)
+        (matrix.role in ("embed", "unembed") and short > _WIDE) or needs > max(budget, 2 * SLICES)
     )
 
 
-def _sketch(key: Key, role: str, array: Array, wanted: Wanted) -> Reading:
+def _sketch(key: MatrixKey, role: str, array: Array, selection: Selection) -> Measurement:
     whole = leading_spectrum(array, count=_SKETCHED)
-    measures = {"stable_rank": stable_rank(whole)} if "stable_rank" in wanted.measures else {}
+    measures = {"stable_rank": stable_rank(whole)} if "stable_rank" in selection.measures else {}
     note = f"only {_SKETCHED} leading values, by randomized iteration: ranks that need all of them are left out"
-    return Reading(
+    return Measurement(
         key, role, array.shape, str(array.dtype), measures, whole.values, whole.frobenius, np.nan,
         *_fared(whole.frobenius), notes=(note,),
     )  # fmt: skip
@@ -215,25 +223,25 @@ def _fared(norm: float) -> tuple[Status, str]:
 
 
 def _compared(
-    key: Key, x: Product | Array, now: Basis | None, wanted: Wanted, remembered: Remembered
+    key: MatrixKey, x: Product | Array, now: Basis | None, selection: Selection, comparison: Comparison
 ) -> tuple[dict[str, float], float]:
     """Measures against the final and the previous checkpoint, and the gap after the leading directions."""
     found: dict[str, float] = {}
     width = np.nan
-    if wanted.any_of(OVERLAPS):
-        now = basis(x, k=wanted.leading) if now is None else now
+    if selection.any_of(OVERLAPS):
+        now = basis(x, k=selection.leading) if now is None else now
         width = now.gap
-        others = (remembered.final.get(key), remembered.previous.get(key))
+        others = (comparison.final.get(key), comparison.previous.get(key))
         found |= {
             name: _overlap(now, other)
             for name, other in zip(OVERLAPS, others, strict=True)
-            if name in wanted.measures
+            if name in selection.measures
         }
-        (remembered.final if remembered.learning else remembered.previous)[key] = now
-    if wanted.any_of(DISTANCES):
-        found |= _distances(x, remembered.references.get(key), wanted)
-        if remembered.learning:
-            remembered.references[key] = x
+        (comparison.final if comparison.learning else comparison.previous)[key] = now
+    if selection.any_of(DISTANCES):
+        found |= _distances(x, comparison.references.get(key), selection)
+        if comparison.learning:
+            comparison.references[key] = x
     return found, width
 
 
@@ -244,16 +252,16 @@ def _overlap(one: Basis, other: Basis | None) -> float:
     return overlap_of(one, other) if alike else np.nan
 
 
-def _distances(x: Product | Array, reference: Product | Array | None, wanted: Wanted) -> dict[str, float]:
+def _distances(x: Product | Array, reference: Product | Array | None, selection: Selection) -> dict[str, float]:
     found = {}
     if reference is None or x.shape[1] != reference.shape[1]:
-        return dict.fromkeys((name for name in DISTANCES if name in wanted.measures), np.nan)
-    if "distance_to_final" in wanted.measures:
+        return dict.fromkeys((name for name in DISTANCES if name in selection.measures), np.nan)
+    if "distance_to_final" in selection.measures:
         try:
             found["distance_to_final"] = subspace_distance(x, reference)
         except ValueError:  # full row rank: zero whatever the matrix is
             found["distance_to_final"] = np.nan
-    if "procrustes_to_final" in wanted.measures:
+    if "procrustes_to_final" in selection.measures:
         found["procrustes_to_final"] = procrustes_distance(x, reference)
     return found
 

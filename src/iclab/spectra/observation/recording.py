@@ -1,4 +1,4 @@
-"""Readings of one matrix after another checkpoint, put together as its track."""
+"""Measurements of one matrix after another checkpoint, put together as its series."""
 
 from dataclasses import dataclass, field
 
@@ -8,14 +8,14 @@ from jaxtyping import Float
 from iclab.spectra.measures import null
 from iclab.spectra.measures.factors import Array
 from iclab.spectra.measures.ranks import participation_ratio
-from iclab.spectra.observation.dynamics import Curve, Status, Track
-from iclab.spectra.observation.measurements import Key, Reading, ranked
-from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, RANKS, Wanted
+from iclab.spectra.observation.dynamics import Curve, MatrixSeries, Status
+from iclab.spectra.observation.measurements import MatrixKey, Measurement, ranked
+from iclab.spectra.observation.selection import BALANCE, DISTANCES, OVERLAPS, RANKS, Selection
 
 SHOWN = 16  # singular values that are kept for a fan
 _FADED = 1e-3  # of its own largest norm, below which a matrix may be rounding noise
 _TOGETHER = 2**15  # singular values that wait for their ranks
-_EMPTY = Reading(Key("", None, None, ""), "")
+_EMPTY = Measurement(MatrixKey("", None, None, ""), "")
 
 
 @dataclass
@@ -23,36 +23,36 @@ class Recorder:
     """Tracks that are still being written: one for each matrix, `count` checkpoints long."""
 
     count: int
-    wanted: Wanted
+    selection: Selection
     unread: dict[int, str] = field(default_factory=dict)  # checkpoints that could not be read, and why
-    _slots: dict[Key, "_Slot"] = field(default_factory=dict)
-    _waiting: list[tuple[int, Reading]] = field(default_factory=list)
-    _held: int = 0  # numbers of the readings that wait for their ranks
+    _slots: dict[MatrixKey, "_Slot"] = field(default_factory=dict)
+    _waiting: list[tuple[int, Measurement]] = field(default_factory=list)
+    _held: int = 0  # numbers of the measurements that wait for their ranks
 
-    def add(self, index: int, reading: Reading) -> None:
+    def add(self, index: int, measurement: Measurement) -> None:
         """Note what a matrix reads at a checkpoint; its ranks are found together with those of others."""
-        self._waiting.append((index, reading))
-        self._held += len(reading.leading)
+        self._waiting.append((index, measurement))
+        self._held += len(measurement.leading)
         if self._held > _TOGETHER:
             self._settle()
 
     def _settle(self) -> None:
-        readings = ranked((reading for _, reading in self._waiting), self.wanted)
-        for (index, _), reading in zip(self._waiting, readings, strict=True):
-            if reading.key not in self._slots:
-                self._slots[reading.key] = _Slot(self.count)
-            self._slots[reading.key].add(index, reading)
+        measurements = ranked((measurement for _, measurement in self._waiting), self.selection)
+        for (index, _), measurement in zip(self._waiting, measurements, strict=True):
+            if measurement.key not in self._slots:
+                self._slots[measurement.key] = _Slot(self.count)
+            self._slots[measurement.key].add(index, measurement)
         self._waiting, self._held = [], 0
 
-    def tracks(self) -> tuple[Track, ...]:
-        """All tracks, each number beside its level on random numbers."""
+    def matrices(self) -> tuple[MatrixSeries, ...]:
+        """All matrices, each number beside its level on random numbers."""
         self._settle()
         return tuple(
-            slot.track(key, self.wanted, self.unread) for key, slot in sorted(self._slots.items(), key=_place)
+            slot.series(key, self.selection, self.unread) for key, slot in sorted(self._slots.items(), key=_order)
         )
 
 
-def _place(item: tuple[Key, "_Slot"]) -> tuple:
+def _order(item: tuple[MatrixKey, "_Slot"]) -> tuple:
     key, slot = item
     order = ("QK", "QK averaged", "OV", "QK balance", "OV balance")
     rank = order.index(slot.last.role) if slot.last.role in order else len(order)
@@ -69,30 +69,30 @@ class _Slot:
         self.status: list[Status] = ["skipped"] * count
         self.reason = ["not in this checkpoint"] * count
         self.shapes: list[tuple[int, ...]] = [()] * count
-        self.last = _EMPTY  # the last reading that has numbers, else the last
+        self.last = _EMPTY  # the last measurement that has numbers, else the last
 
-    def add(self, index: int, reading: Reading) -> None:
-        for name, value in reading.measures.items():
+    def add(self, index: int, measurement: Measurement) -> None:
+        for name, value in measurement.measures.items():
             self.values.setdefault(name, np.full(len(self.norm), np.nan))[index] = value
-        shown = reading.leading[:SHOWN]
-        self.norm[index], self.gap[index] = reading.norm, reading.gap
+        shown = measurement.leading[:SHOWN]
+        self.norm[index], self.gap[index] = measurement.norm, measurement.gap
         self.leading[index, : len(shown)] = shown
-        self.status[index], self.reason[index] = reading.status, reading.reason
-        self.shapes[index] = reading.shape
-        if reading.measures or not self.last.measures:
-            self.last = reading
+        self.status[index], self.reason[index] = measurement.status, measurement.reason
+        self.shapes[index] = measurement.shape
+        if measurement.measures or not self.last.measures:
+            self.last = measurement
 
-    def track(self, key: Key, wanted: Wanted, unread: dict[int, str]) -> Track:
+    def series(self, key: MatrixKey, selection: Selection, unread: dict[int, str]) -> MatrixSeries:
         for index, reason in unread.items():
             self.status[index], self.reason[index] = "skipped", reason
         self._flag_faded()
         self._flag_reshaped()
         last = self.last
-        curves = {name: self._curve(name, wanted) for name in wanted.measures if name in self.values}
+        curves = {name: self._curve(name, selection) for name in selection.measures if name in self.values}
         if not curves:  # nothing was measured: one line says so
             nothing = np.full(len(self.norm), np.nan)
-            curves = {wanted.measures[0]: Curve(nothing, np.nan, np.nan, "; ".join(last.notes) or "not measured")}
-        return Track(
+            curves = {selection.measures[0]: Curve(nothing, np.nan, np.nan, "; ".join(last.notes) or "not measured")}
+        return MatrixSeries(
             key.tower, key.layer, key.head, key.matrix, last.role, last.shape, last.stored, curves, self.norm,
             self.gap, self.leading, tuple(self.status), tuple(self.reason), last.notes,
         )  # fmt: skip
@@ -111,8 +111,8 @@ class _Slot:
                 self.status[index] = "degenerate"
                 self.reason[index] = f"shape {shape} here and {self.last.shape} later: levels are those of the latter"
 
-    def _curve(self, name: str, wanted: Wanted) -> Curve:
-        values, last, k = self.values[name], self.last, wanted.leading
+    def _curve(self, name: str, selection: Selection) -> Curve:
+        values, last, k = self.values[name], self.last, selection.leading
         if name in RANKS:
             why = "one value alone has no marginal rank" if name.startswith("marginal") else "not defined here"
             return Curve(values, *_rank_level(last, name), why)
@@ -129,13 +129,13 @@ class _Slot:
         return Curve(values, *_distance_level(last, name), why)
 
 
-def _rank_level(last: Reading, name: str) -> tuple[float, float]:
+def _rank_level(last: Measurement, name: str) -> tuple[float, float]:
     if last.rotated is not None:
         return null.averaged_level(last.shape, name, rotated=last.rotated)  # type: ignore[arg-type]
     return null.level(last.shape, name)  # type: ignore[arg-type]
 
 
-def _distance_level(last: Reading, name: str) -> tuple[float, float]:
+def _distance_level(last: Measurement, name: str) -> tuple[float, float]:
     """Of random matrices as large as the reference, whose rank is that of their shape."""
     size, rank = last.shape[-1], min(last.shape)
     if last.norm == 0:

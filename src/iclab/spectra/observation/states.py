@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 
 from iclab.spectra.checkpoints.names import csv_cell
-from iclab.spectra.layouts import Plan
+from iclab.spectra.layouts import TensorPlan
 from iclab.spectra.measures.factors import slices
 from iclab.spectra.observation.dynamics import Row
 from iclab.spectra.observation.measurements import (
     RANKS,
-    Key,
-    Reading,
-    Remembered,
-    Wanted,
+    Comparison,
+    MatrixKey,
+    Measurement,
+    Selection,
     of_heads,
     of_matrix,
     ranked,
@@ -27,26 +27,25 @@ OVERLAP = "overlap_with_previous"
 LARGEST = 2**22  # numbers of a matrix outside attention that is decomposed
 
 
-def wanted(k: int) -> Wanted:
+def training_selection(k: int) -> Selection:
     """What is measured of a model in training: all ranks, and overlaps of k leading directions."""
-    return Wanted((*RANKS, OVERLAP), leading=k, largest=LARGEST)
+    return Selection(measures=(*RANKS, OVERLAP), leading=k, max_elements=LARGEST)
 
 
-def snapshot(plan: Plan, step: int, asked: Wanted, remembered: Remembered) -> list[Row]:
-    """Ranks, norms and overlaps with the state before of all matrices; `remembered` then holds this state.
+def snapshot(plan: TensorPlan, step: int, asked: Selection, comparison: Comparison) -> list[Row]:
+    """Ranks, norms and overlaps with the state before of all matrices; `comparison` then holds this state.
 
     Of matrices outside attention of more than four million numbers there is the norm alone. Levels on random
     matrices are left empty: `null.level` gives them, for they stay the same through training.
     """
-    first = not remembered.previous
-    return [
-        row for reading in ranked(_readings(plan, asked, remembered), asked) for row in _rows(step, reading, first)
-    ]
+    first = not comparison.previous
+    measured = ranked(_measurements(plan, asked, comparison), asked)
+    return [row for one in measured for row in _rows(step, one, first)]
 
 
 def failure(step: int, reason: str) -> list[Row]:
     """The row of a state that could not be read."""
-    return list(_rows(step, Reading(Key("", None, None, ""), "", status="skipped", reason=reason), False))
+    return list(_rows(step, Measurement(MatrixKey("", None, None, ""), "", status="skipped", reason=reason), False))
 
 
 def table(rows: Iterable[Row]) -> str:
@@ -59,23 +58,23 @@ def table(rows: Iterable[Row]) -> str:
     return text.getvalue()
 
 
-def _readings(plan: Plan, asked: Wanted, remembered: Remembered) -> Iterator[Reading]:
+def _measurements(plan: TensorPlan, asked: Selection, comparison: Comparison) -> Iterator[Measurement]:
     for tower, layer in plan.layers:
-        yield from of_heads(plan.attention(tower, layer), tower, layer, asked, remembered)
+        yield from of_heads(plan.attention(tower, layer), tower, layer, asked, comparison)
     for matrix in plan.matrices:
-        reading = of_matrix(matrix, asked, remembered)
-        yield replace(reading, norm=_norm(matrix.array())) if reading.status == "skipped" else reading
+        measurement = of_matrix(matrix, asked, comparison)
+        yield replace(measurement, norm=_norm(matrix.array())) if measurement.status == "skipped" else measurement
 
 
-def _rows(step: int, reading: Reading, first: bool) -> Iterator[Row]:
-    for measure, value in (reading.measures or {"": math.nan}).items():
-        status, reason, gap = reading.status, reading.reason, math.nan
+def _rows(step: int, measurement: Measurement, first: bool) -> Iterator[Row]:
+    for measure, value in (measurement.measures or {"": math.nan}).items():
+        status, reason, gap = measurement.status, measurement.reason, math.nan
         if measure == OVERLAP:
-            gap = reading.gap
+            gap = measurement.gap
         if status == "ok" and math.isnan(value):
             status = "degenerate"
             reason = "no state before it" if first and measure == OVERLAP else "too few directions above rounding"
-        yield Row(step, *reading.key, measure, value, math.nan, math.nan, gap, reading.norm, status, reason)
+        yield Row(step, *measurement.key, measure, value, math.nan, math.nan, gap, measurement.norm, status, reason)
 
 
 def _norm(matrix: np.ndarray) -> float:

@@ -1,18 +1,16 @@
 """What is to be observed, settled from names and shapes before any number is read."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from iclab.numerics import require, whole_number
 from iclab.spectra.checkpoints import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.tensors import Tensor
-from iclab.spectra.layouts import Layout, Plan, planned
-from iclab.spectra.observation.cost import Cost, cost, promised
-from iclab.spectra.observation.selection import LARGEST, Wanted, expanded
-
-Place = tuple[str, int]
-"""Name of a tower, number of a layer."""
+from iclab.spectra.layouts import Layout, TensorPlan, planned
+from iclab.spectra.layouts.rules import TowerLayer
+from iclab.spectra.observation.cost import ObservationCost, cost, promised
+from iclab.spectra.observation.selection import DEFAULT, Selection, refuse_loose_keywords
 
 
 @dataclass(frozen=True)
@@ -22,14 +20,14 @@ class Survey:
     series: Series
     layout: Layout | None
     base: Mapping[str, Tensor] | None
-    wanted: Wanted
-    places: tuple[Place, ...]
-    cost: Cost
+    selection: Selection
+    layers: tuple[TowerLayer, ...]
+    cost: ObservationCost
+    budget: float  # bytes that the values of one whole matrix may take; beyond it only leading ones are found
     family: str
     samples_per_step: float | None = None  # as the config of the last checkpoint says
-    chosen: bool = False  # whether layers were chosen, which leaves embeddings out
 
-    def plan(self, opened: Contents, known: Mapping[str, Content] | None = None) -> Plan:
+    def planned(self, opened: Contents, known: Mapping[str, Content] | None = None) -> TensorPlan:
         """The plan of one checkpoint."""
         return planned(opened, self.layout, base=self.base, known=known)
 
@@ -38,41 +36,28 @@ def survey(
     series: Series,
     layout: Layout | None = None,
     *,
-    layers: Sequence[int] | None = None,
-    heads: Sequence[int] | None = None,
-    measures: Sequence[str] = ("ranks", "overlaps"),
-    leading: int = 4,
-    fold: bool = False,
-    max_elements: int = LARGEST,
-    every: int = 1,
+    selection: Selection = DEFAULT,
     base: Mapping[str, Tensor] | None = None,
+    **loose: object,
 ) -> Survey:
-    """What an observation would look at, and its cost, from names and shapes of the last readable checkpoint.
+    """The plan of an observation and its cost, from names and shapes of the last readable checkpoint.
 
-    `measures` are names, or the groups ranks, overlaps, distances and balance. `leading` is the number of directions
-    whose overlap is taken. `fold` takes the gain of the norm in front of attention into the circuits. Whole matrices
-    of more than `max_elements` are skipped. `every` keeps one checkpoint in so many, and the last.
+    `base` has the tensors that adapters in the series change.
 
-    Raises ValueError for a layer, head or measure that is not there, for a family that is not known and for sizes
-    that do not fit.
+    Raises ValueError for a layer or head that is not there, for a family that is not known and for sizes that do not
+    fit; TypeError for the loose keywords of version 0.1.0, with what to write instead.
     """
-    whole_number("every", every)
-    last = len(series) - 1
-    kept = tuple(one for index, one in enumerate(series) if index % every == 0 or index == last)
-    thinned = replace(series, checkpoints=kept)
-    opened = _last_open(kept)
+    refuse_loose_keywords("survey", loose)
+    opened = _last_open(series.checkpoints)
     plan = planned(opened, layout, base=base)
     tensors = _read(opened, plan, base or {})
-    chosen = None if heads is None else tuple(dict.fromkeys(heads))
-    wanted = Wanted(expanded(tuple(measures)), leading, chosen, fold, max_elements, promised(tensors))
-    places = _places(plan, layers)
-    _check_heads(plan, wanted)
-    _check_fold(plan, wanted, places)
-    expected = cost(plan, tensors, wanted, len(kept), places)
+    layers = _layers(plan, selection)
+    _check_heads(plan, selection)
+    _check_fold(plan, selection, layers)
+    expected = cost(plan, tensors, selection, len(series), layers)
     return Survey(
-        thinned, layout, base, wanted, places, expected, plan.layout.family, _samples(opened),
-        layers is not None,
-    )  # fmt: skip
+        series, layout, base, selection, layers, expected, promised(tensors), plan.layout.family, _samples(opened)
+    )
 
 
 def _last_open(checkpoints: Sequence[Checkpoint]) -> Contents:
@@ -86,32 +71,33 @@ def _last_open(checkpoints: Sequence[Checkpoint]) -> Contents:
     raise complaint or ValueError("series must not be empty.")
 
 
-def _read(opened: Contents, plan: Plan, base: Mapping[str, Tensor]) -> list[Tensor]:
+def _read(opened: Contents, plan: TensorPlan, base: Mapping[str, Tensor]) -> list[Tensor]:
     """All tensors that are read for one checkpoint, those that adapters change with what they change to."""
     matches = [match.tensor for layer in plan.layers.values() for match in layer]
     made = {one.name: one for one in (*matches, *(matrix.tensor for matrix in plan.matrices))}
     return [*opened.tensors.values(), *({**base, **made} if opened.adapter is not None else {}).values()]
 
 
-def _places(plan: Plan, layers: Sequence[int] | None) -> tuple[Place, ...]:
-    """Tower and layer of everything that is wanted, in order."""
+def _layers(plan: TensorPlan, selection: Selection) -> tuple[TowerLayer, ...]:
+    """The selected layers of all towers, in order."""
     every = sorted(set(plan.layers) | {(one.tower, one.layer) for one in plan.matrices})
     there = sorted({layer for _, layer in every})
-    absent = sorted(set(layers or ()) - set(there))
+    chosen = selection.layers
+    absent = sorted(set(chosen or ()) - set(there))
     require(not absent, f"layers must be among {_listed(there)}; got {', '.join(map(str, absent))}.")
-    return tuple(place for place in every if layers is None or place[1] in layers)
+    return tuple(layer for layer in every if chosen is None or layer[1] in chosen)
 
 
-def _check_heads(plan: Plan, wanted: Wanted) -> None:
+def _check_heads(plan: TensorPlan, selection: Selection) -> None:
     count = plan.layout.geometry.heads
-    for head in wanted.heads or ():
+    for head in selection.heads or ():
         whole_number("heads", head, least=-1)
-    wrong = [head for head in wanted.heads or () if not 0 <= head < count]
+    wrong = [head for head in selection.heads or () if not 0 <= head < count]
     require(not wrong, f"heads must be from 0 to {count - 1}; got {', '.join(map(str, wrong))}.")
 
 
-def _check_fold(plan: Plan, wanted: Wanted, places: Iterable[Place]) -> None:
-    bare = [place for place in places if place in plan.layers and wanted.fold and not _normed(plan, place)]
+def _check_fold(plan: TensorPlan, selection: Selection, layers: Iterable[TowerLayer]) -> None:
+    bare = [layer for layer in layers if layer in plan.layers and selection.fold and not _normed(plan, layer)]
     require(
         not bare,
         f"fold needs the norm in front of attention; layer {bare[0][1] if bare else ''} has none that is known. "
@@ -119,8 +105,8 @@ def _check_fold(plan: Plan, wanted: Wanted, places: Iterable[Place]) -> None:
     )
 
 
-def _normed(plan: Plan, place: Place) -> bool:
-    return any(match.rule.role == "norm" for match in plan.layers[place])
+def _normed(plan: TensorPlan, layer: TowerLayer) -> bool:
+    return any(match.rule.role == "norm" for match in plan.layers[layer])
 
 
 def _samples(opened: Contents) -> float | None:

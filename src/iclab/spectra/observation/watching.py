@@ -15,13 +15,15 @@ from iclab.numerics import require, whole_number
 from iclab.spectra import checkpoints
 from iclab.spectra.layouts import Layout, from_config, from_mapping, planned
 from iclab.spectra.observation.dynamics import Row
-from iclab.spectra.observation.measurements import Remembered
-from iclab.spectra.observation.states import failure, snapshot, table, wanted
+from iclab.spectra.observation.measurements import Comparison
+from iclab.spectra.observation.states import failure, snapshot, table, training_selection
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
 
 Source = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+Clock = Callable[[], tuple[float, ...]]
+"""Seconds of one clock or of several, at the time of the call."""
 _APART = 1.02  # ratio of the steps of two measurements at least: even on a log axis
 
 
@@ -33,6 +35,7 @@ def watch(
     mapping: Mapping[str, Any] | str | Path | None = None,
     k: int = 4,
     share: float = 0.03,
+    clock: Clock | None = None,
 ) -> "Watch":
     """A watcher of a model in training: call it with the number of each step, and `finish` at the end.
 
@@ -40,7 +43,8 @@ def watch(
     function that returns one. What its tensors are is what `config` says (config.json as a mapping; by default that
     of a Hugging Face model) or `mapping` (a table or TOML file, see `layouts.from_mapping`). Overlaps are of `k`
     leading directions. The watcher measures the first step it sees and then as often as keeps its cost below
-    `share` of the run's time, of the processors and on the clock, and no closer than two percent in the step.
+    `share` of the run's time, and no closer than two percent in the step. `clock` returns the seconds of each clock
+    that the share is held on: by default those of the processors and those that pass.
 
     Rows go to the folder `out`, one CSV file for each step measured, each whole or not there; without `out` they
     stay in `rows`. When a run goes back to an earlier step, files of later ones are set aside as *.superseded.
@@ -58,28 +62,28 @@ def watch(
         layout = from_mapping(mapping)
     else:
         layout = from_config(_config_of(model) if config is None else config)
-    watcher = Watch(source, layout, folder, whole_number("k", k), Pace(share))
+    watcher = Watch(source, layout, folder, whole_number("k", k), TimeBudget(share, clock))
     watcher.check()
     return watcher
 
 
-class Pace:
-    """When to measure next, so that all measurements together stay below a share of the time of the run.
+class TimeBudget:
+    """A share of the time of a run, below which all measurements together stay.
 
-    The first costs what it costs. The next comes when it, and another of its cost, are below the share of all time
-    since the start; time is both that of the processors and that on the clock.
+    The first costs what it costs. The next is due when it, and another of its cost, are below the share of all time
+    since the start, on each clock.
     """
 
-    def __init__(self, share: float, now: Callable[[], tuple[float, ...]] | None = None) -> None:
+    def __init__(self, share: float, clock: Clock | None = None) -> None:
         self.share = share
-        self._now = now or _both_clocks
+        self._now = clock or _both_clocks
         self._start = self._now()
         self.spent = tuple(0.0 for _ in self._start)
         self._last = self.spent
         self._began = self._start
 
     def due(self) -> bool:
-        """Whether there is time for one more."""
+        """True where there is time for one more measurement."""
         return all(
             spent + last <= self.share * (now - start)
             for spent, last, now, start in zip(self.spent, self._last, self._now(), self._start, strict=True)
@@ -96,15 +100,15 @@ class Pace:
 class Watch:
     """A watcher of one run; made by `watch`."""
 
-    def __init__(self, source: Source, layout: Layout, out: Path | None, k: int, pace: Pace) -> None:
-        self._source, self._layout, self._out, self._pace = source, layout, out, pace
-        self._wanted, self._before = wanted(k), Remembered(learning=False)
+    def __init__(self, source: Source, layout: Layout, out: Path | None, k: int, budget: TimeBudget) -> None:
+        self._source, self._layout, self._out, self._budget = source, layout, out, budget
+        self._selection, self._before = training_selection(k), Comparison(learning=False)
         self._seen: int | None = None
         self.rows: list[Row] = []
 
     def __call__(self, step: int) -> bool:
         """Measure the model after `step` steps if it is time to; whether it was."""
-        if self._seen is not None and (self._seen < step < _APART * self._seen or not self._pace.due()):
+        if self._seen is not None and (self._seen < step < _APART * self._seen or not self._budget.due()):
             return False
         self._measure(whole_number("step", step, least=0))
         return True
@@ -140,12 +144,12 @@ class Watch:
         return _Watching()
 
     def _measure(self, step: int) -> None:
-        with self._pace:
+        with self._budget:
             again = self._seen is None or step < self._seen
             if again:
-                self._before = Remembered(learning=False)
+                self._before = Comparison(learning=False)
             try:
-                found = snapshot(planned(self._contents(step), self._layout), step, self._wanted, self._before)
+                found = snapshot(planned(self._contents(step), self._layout), step, self._selection, self._before)
             except ValueError as error:  # the tensors have changed their shapes or names
                 found = failure(step, str(error))
             self._seen = step
