@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Key, PRNGKeyArray
 
-from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, require, whole_number
 
 __all__ = ["GENERATOR", "checked_key", "checked_keys", "generators_of", "key_of"]
 

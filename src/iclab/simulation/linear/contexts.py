@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 from numpy.typing import ArrayLike
 
-from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Validated, checks_its_fields
+from iclab.numerics import Validated, checks_its_fields, require, whole_number
 from iclab.problem import Regression
 from iclab.simulation.keys import checked_key
 from iclab.simulation.linear.summaries import Summaries, checked_tasks, draw_summaries, summary_law

@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Key
 
 from iclab.attention import Layer
-from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, require, whole_number
 from iclab.outcomes import Trajectory
 from iclab.problem import Regression
 from iclab.simulation.linear.contexts import Contexts, regression_law

@@ -8,8 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, require, whole_number
 from iclab.problem import Regression
 from iclab.simulation.linear.transformer_sgd import TokenLaw, TokenShape, fresh_tokens
 

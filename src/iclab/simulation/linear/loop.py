@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Int
 
 from iclab.attention import Layer
-from iclab.numerics import positive, require
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, positive, require
 from iclab.outcomes import Trajectory
 
 __all__ = ["Route", "Weights", "half_gradient", "not_diverged", "require_dimension", "trajectory"]

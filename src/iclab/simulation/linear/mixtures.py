@@ -1,14 +1,13 @@
 """Mixtures of sequences: some need the context, the others one task that weights can store."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
+from numpy.typing import ArrayLike
 
-from iclab.numerics import require
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, require
 from iclab.problem import Regression, checked_mixture
 from iclab.simulation.linear.contexts import Contexts
 from iclab.simulation.linear.contexts import draw as draw_contexts
@@ -21,7 +20,7 @@ Array = np.ndarray
 def draw(
     problem: Regression,
     in_context_fraction: Validated[float],
-    in_weight_task: Validated[Iterable[float]],
+    in_weight_task: Validated[ArrayLike],
     *,
     sequences: int,
     random_labels: bool = False,

@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Key
 
-from iclab.numerics import positive, require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, positive, require, whole_number
 
 __all__ = ["LossOn", "Weights", "descend", "normals"]
 

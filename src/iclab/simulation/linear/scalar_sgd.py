@@ -12,8 +12,7 @@ import numpy as np
 from jaxtyping import Float, Key
 from numpy.typing import ArrayLike
 
-from iclab.numerics import require
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, require
 from iclab.outcomes import GammaRuns, HeadRuns
 from iclab.problem import Regression
 from iclab.simulation.linear.one_pass import descend, normals

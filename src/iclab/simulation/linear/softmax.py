@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from iclab.attention import Layer
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated
 from iclab.outcomes import Trajectory
 from iclab.simulation.linear.contexts import Contexts
 from iclab.simulation.linear.loop import Weights, half_gradient, require_dimension, trajectory

@@ -11,8 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
 from iclab.attention import SeparateAttention
-from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, require, whole_number
 from iclab.simulation.linear.routes import STATISTICS
 from iclab.simulation.linear.statistics import Statistics, features_read_by
 

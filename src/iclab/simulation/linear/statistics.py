@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer
-from iclab.numerics import require
-from iclab.numerics.annotations import checks_its_fields
+from iclab.numerics import checks_its_fields, require
 from iclab.simulation.linear.contexts import Contexts
 from iclab.simulation.linear.loop import require_dimension
 

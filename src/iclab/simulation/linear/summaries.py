@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
-from iclab.numerics import magnitude, magnitude_number, numbers, require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, magnitude, magnitude_number, numbers, require, whole_number
 from iclab.simulation.keys import checked_key, generators_of
 
 __all__ = [

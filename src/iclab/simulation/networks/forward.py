@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated
 from iclab.simulation.keys import checked_key
 from iclab.simulation.memory import exhaustion_reported
 from iclab.simulation.networks.checks import checked_network, checked_parameters, checked_tokens

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.numerics import whole_number
-from iclab.numerics.annotations import checks_its_fields
+from iclab.numerics import checks_its_fields, whole_number
 from iclab.simulation.networks.parts import Parameters, drawn
 
 __all__ = ["LinearAttention"]

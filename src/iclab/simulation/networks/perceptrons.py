@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from iclab.numerics import whole_number
-from iclab.numerics.annotations import checks_its_fields
+from iclab.numerics import checks_its_fields, whole_number
 from iclab.simulation.networks.parts import Parameters, drawn, looked_up
 
 __all__ = ["Perceptron"]

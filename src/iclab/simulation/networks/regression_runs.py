@@ -9,8 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import checks_its_fields
+from iclab.numerics import checks_its_fields, require, whole_number
 from iclab.simulation.networks import apply
 from iclab.simulation.networks.optimizers import WARM_UP, adam, warmed_adam
 from iclab.simulation.networks.parts import Network

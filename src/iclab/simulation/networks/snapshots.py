@@ -22,8 +22,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from iclab.files import folder_written_whole, written_whole
-from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Validated, checks_its_fields
+from iclab.numerics import Validated, checks_its_fields, require, whole_number
 from iclab.simulation.keys import checked_key
 from iclab.simulation.networks.checks import checked_data, checked_network, checked_parameters
 from iclab.simulation.networks.parts import Network

@@ -18,8 +18,7 @@ import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
-from iclab.numerics import checked_number, require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, checked_number, require, whole_number
 from iclab.simulation.keys import checked_key
 from iclab.simulation.memory import exhaustion_reported
 from iclab.simulation.networks.checks import (

@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from iclab.numerics import divides, instance, one_of, require, whole_number
-from iclab.numerics.annotations import checks_its_fields
+from iclab.numerics import checks_its_fields, divides, instance, one_of, require, whole_number
 from iclab.simulation.networks.parts import (
     ACTIVATIONS,
     Parameters,

@@ -6,8 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, require, whole_number
 from iclab.outcomes import FittedErrors
 from iclab.problem import Pretraining
 from iclab.simulation.keys import checked_key

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
-from iclab.numerics import checked, checked_number, numbers, require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, checked, checked_number, numbers, require, whole_number
 from iclab.simulation.linear.summaries import checked_tasks
 from iclab.simulation.pretraining.estimators import CHUNK, posterior_weights
 

@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
-from iclab.numerics import magnitude_number, require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, magnitude_number, require, whole_number
 from iclab.simulation.keys import checked_key
 from iclab.simulation.linear.summaries import checked_tasks
 from iclab.simulation.memory import require_memory

@@ -11,8 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Key, PRNGKeyArray
 
-from iclab.numerics import instance, magnitude_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, instance, magnitude_number
 from iclab.outcomes import FittedErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, Pretraining, SphereTasks, Tasks
 from iclab.problem.readouts import exact_error

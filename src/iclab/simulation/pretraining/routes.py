@@ -187,7 +187,7 @@ def predictions(part: Summaries, readout: Readout) -> Float[Any, "row"]:
     return _library([part]).vecdot(part.features @ readout.T, part.query)
 
 
-def adjoint(data: Parts, weights: Sequence[Float[Any, "row"]]) -> Readout:
+def adjoint(data: Parts, weights: Sequence[Float[Any, "_"]]) -> Readout:
     """Σ a x gᵀ over the sequences, with a number a for each."""
     return _sum((own[:, None] * part.query).T @ part.features for part, own in zip(data, weights, strict=True))
 

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import instance, require
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, instance, require
 from iclab.problem import Pretraining
 from iclab.simulation.linear.summaries import (
     Summaries,

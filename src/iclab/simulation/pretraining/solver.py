@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from iclab.numerics import checked_number, instance, one_of, positive, require, whole_number
-from iclab.numerics.annotations import checks_its_fields
+from iclab.numerics import checked_number, checks_its_fields, instance, one_of, positive, require, whole_number
 from iclab.problem import Pretraining
 from iclab.simulation.memory import machine_memory
 from iclab.simulation.pretraining.costs import AUTO, ROUTES

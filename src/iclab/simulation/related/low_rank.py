@@ -13,8 +13,7 @@ import optax
 from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
-from iclab.numerics import positive, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, positive, whole_number
 from iclab.problem import Regression
 from iclab.simulation.linear.contexts import RegressionLaw, fresh, regression_law
 from iclab.simulation.linear.loop import not_diverged

@@ -13,8 +13,7 @@ import numpy as np
 import optax
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from iclab.numerics import positive, share, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, positive, share, whole_number
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.related.loop import descended
 

@@ -10,8 +10,7 @@ import optax
 from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
-from iclab.numerics import positive, require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, positive, require, whole_number
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.linear.one_pass import normals
 from iclab.simulation.related.loop import descended

@@ -14,8 +14,7 @@ import numpy as np
 import optax
 from jaxtyping import PRNGKeyArray
 
-from iclab.numerics import positive, require, whole_number
-from iclab.numerics.annotations import Validated
+from iclab.numerics import Validated, positive, require, whole_number
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.related.loop import descended
 

@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float
 
-from iclab.numerics import require, whole_number
-from iclab.numerics.annotations import checks_its_fields
+from iclab.numerics import checks_its_fields, require, whole_number
 
 __all__ = ["EXACT", "Linear", "SparseLinear", "TwoLayer"]
 

@@ -13,8 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, PRNGKeyArray
 
-from iclab.numerics import checked_number, instance, one_of, require, whole_number
-from iclab.numerics.annotations import checks_its_fields
+from iclab.numerics import checked_number, checks_its_fields, instance, one_of, require, whole_number
 from iclab.simulation.memory import require_memory
 from iclab.simulation.sequences.batches import Batch
 from iclab.simulation.sequences.functions import Linear, SparseLinear, TwoLayer

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from iclab.numerics import one_of, positive, require, whole_number
-from iclab.numerics.annotations import checks_its_fields
+from iclab.numerics import checks_its_fields, one_of, positive, require, whole_number
 from iclab.simulation.memory import require_memory
 from iclab.simulation.sequences.batches import Batch
 

@@ -112,7 +112,7 @@ def theory(case: Case) -> dict[str, Answers]:
     threshold = float(estimators.task_threshold(case.bayes_alpha, case.bayes_noise))
     below = threshold * (1 - 1e-9)  # errors jump there
     s = np.sort([*np.linspace(0, 1.5, 121) * threshold, below])
-    many = estimators.drawn_dmmse_errors(case.bayes_alpha, case.bayes_noise, s)
+    many = estimators.dmmse_errors(case.bayes_alpha, case.bayes_noise, s)
     return {
         "gap": GapByTasksAndLength(
             alpha, kappa, gap(Ratios(column(alpha), kappa, case.tau_for_alpha * column(alpha), case.noise))
