@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from iclab.problem import ContextLaw
     from iclab.simulation.pretraining import RidgeSolver
 
-__all__ = ["ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "drawn_runs", "room_of"]
+__all__ = ["ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "drawn_runs", "largest"]
 
 Ridge = Annotated[float, Real(at_least=0.0, infinite=True)]
 ERRORS = ("icl", "idg", "train")
