@@ -12,7 +12,7 @@ in long contexts where there are as many sequences as the pool shows features, D
 docs/studies/context-length.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -177,24 +177,16 @@ def _means_tend(name: str, where: str) -> LimitOfMeans:
     return LimitOfMeans(f"theory/runs_{name}", f"simulation/runs_{name}", meaning, variables=(PANELS[name],))
 
 
+FULL = Case(
+    alpha=Span(0.1, 10000.0, 601), drawn_alpha=(1.0, 5.6, 10.0, 100.0, 1000.0),
+    draws=Draws((25, 50, 100), (16, 8, 2)), many_draws=Draws((20, 40), (1, 1)),
+)  # fmt: skip
+
 STUDY = Study(
     name="context-length",
     question=str(__doc__),
     version=2,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(9.0, 6.8)),
-        "full": Preset(
-            replace(
-                Case(),
-                alpha=Span(0.1, 10000.0, 601),
-                drawn_alpha=(1.0, 5.6, 10.0, 100.0, 1000.0),
-                draws=Draws((25, 50, 100), (16, 8, 2)),
-                many_draws=Draws((20, 40), (1, 1)),
-            ),
-            seeds=8,
-            size=(9.0, 6.8),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(9.0, 6.8)), "full": Preset(FULL, seeds=8, size=(9.0, 6.8))},
     theory=theory,
     simulation=simulation,
     figure=figure,

@@ -10,7 +10,7 @@ The claims are that the pool prediction tends to the limit, and that the means o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -20,9 +20,9 @@ from iclab.claims import Limit
 from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labelled, labelled, parts
 from iclab.problem import Ratios
-from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Ridge, Run, drawn_runs
+from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Ridge, Run, drawn_runs, simulated
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
-from iclab.study import Figure, Key, Preset, Study, View
+from iclab.study import Figure, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,6 @@ def theory(case: Case) -> dict[str, Labelled]:
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
-    """Errors of drawn runs, exact for the readout of each."""
-    return {"runs": case.drawn.simulated(case.draws, key=key)}
-
-
 def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks, on the pool and on the data against τ; the limit beside finite dimensions."""
     new, known, finite = figure.subplots(1, 3)
@@ -125,27 +120,18 @@ def figure(view: View, figure: Figure) -> None:
     finite.legend(fontsize=7, loc="upper right")
 
 
+FULL = Case(
+    dimension=(32, 64, 128), leverage_dimension=48, tau=Span(0.05, 20.0, 401),
+    drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0), draws=Draws((25, 50, 100), (8, 2, 1)),
+)  # fmt: skip
+
 STUDY = Study(
     name="double-descent",
     question=str(__doc__),
     version=2,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(11.0, 3.8)),
-        "full": Preset(
-            replace(
-                Case(),
-                dimension=(32, 64, 128),
-                leverage_dimension=48,
-                tau=Span(0.05, 20.0, 401),
-                drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0),
-                draws=Draws((25, 50, 100), (8, 2, 1)),
-            ),
-            seeds=8,
-            size=(11.0, 3.8),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory,
-    simulation=simulation,
+    simulation=simulated,
     figure=figure,
     claims=(
         Limit(

@@ -10,7 +10,7 @@ runs: docs/studies/finite-size.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.numerics import Checked, Count, Magnitude, Magnitudes, Nonnegative
 from iclab.outcomes import Errors, Labelled
 from iclab.problem import Ratios
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, simulated
 from iclab.studies.pretraining.sizes import TITLES, law_of
-from iclab.study import Figure, Key, Preset, Study, View
+from iclab.study import Figure, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,6 @@ def theory(case: Case) -> dict[str, Labelled]:
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
-    """Errors of drawn runs, exact for the readout of each."""
-    return {"runs": case.drawn.simulated(case.draws, key=key)}
-
-
 def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the pool against 1/D: three approximations, and means of runs."""
     for axes, (target, title) in zip(figure.subplots(1, 2), TITLES.items(), strict=True):
@@ -95,20 +90,15 @@ def figure(view: View, figure: Figure) -> None:
         axes.legend(fontsize=7)
 
 
+FULL = Case(tau=(0.5, 1.5, 2.0, 4.0), pools=8, draws=Draws((25, 50, 100), (24, 10, 4)))
+
 STUDY = Study(
     name="finite-size",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(8.0, 3.6)),
-        "full": Preset(
-            replace(Case(), tau=(0.5, 1.5, 2.0, 4.0), pools=8, draws=Draws((25, 50, 100), (24, 10, 4))),
-            seeds=8,
-            size=(8.0, 3.6),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
     theory=theory,
-    simulation=simulation,
+    simulation=simulated,
     figure=figure,
     claims=(
         LimitOfMeans("theory/limit", "simulation/runs", "Means of drawn runs tend to the proportional limit."),

@@ -8,7 +8,7 @@ without, at first order in the ridge, and that the means of runs tend to the lim
 with several ridges are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -18,9 +18,9 @@ from iclab.claims import SLACK, Verdict, fitted_order
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positives, Reals
 from iclab.outcomes import Labelled, labelled, parts, vocabulary
 from iclab.problem import Ratios
-from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Run, drawn_runs
+from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Run, drawn_runs, simulated
 from iclab.studies.pretraining.sizes import SEQUENCES, TITLES, Span, around, bounds, colored_as, column, error_axes
-from iclab.study import Axes, Figure, Key, Preset, Study, View
+from iclab.study import Axes, Figure, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,11 +78,6 @@ def theory(case: Case) -> dict[str, Labelled]:
         "runs": case.drawn.limit(),
         "bounds": bounds(case.noise),
     }
-
-
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
-    """Errors of drawn runs, exact for the readout of each."""
-    return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -143,27 +138,18 @@ class ExactWithoutRidge:
         )
 
 
+FULL = Case(
+    kappa=np.inf, tau=Span(0.05, 20.0, 402), drawn_ridge=(1e-5, 0.1, 1.0), drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
+    draws=Draws((25, 50, 100), (8, 2, 1)),
+)  # fmt: skip
+
 STUDY = Study(
     name="ridge",
     question=str(__doc__),
     version=2,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(11.0, 3.8)),
-        "full": Preset(
-            replace(
-                Case(),
-                kappa=float("inf"),
-                tau=Span(0.05, 20.0, 402),
-                drawn_ridge=(1e-5, 0.1, 1.0),
-                drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
-                draws=Draws((25, 50, 100), (8, 2, 1)),
-            ),
-            seeds=8,
-            size=(11.0, 3.8),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory,
-    simulation=simulation,
+    simulation=simulated,
     figure=figure,
     claims=(ExactWithoutRidge(), MEANS_TEND),
     vocabulary=SIZES

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from iclab.problem import ContextLaw
     from iclab.simulation.pretraining import RidgeSolver
 
-__all__ = ["ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "drawn_runs", "largest"]
+__all__ = ["ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "drawn_runs", "largest", "simulated"]
 
 Ridge = Annotated[float, Real(at_least=0.0, infinite=True)]
 ERRORS = ("icl", "idg", "train")
@@ -128,6 +128,21 @@ class Grid:
 
     def _errors(self, values: Callable[[str], np.ndarray]) -> Labelled:
         return labelled(self.axes, **{name: values(name) for name in ERRORS})
+
+
+class DrawnCase(Protocol):
+    """A case of drawn runs."""
+
+    @property
+    def draws(self) -> Draws: ...
+
+    @property
+    def drawn(self) -> Grid: ...
+
+
+def simulated(case: DrawnCase, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+    """Errors of the drawn runs of a case, exact for the readout of each: the simulation of several studies."""
+    return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
 def _mean_errors(run: Run, solver: "RidgeSolver", keys: "PRNGKeyArray") -> FittedErrors:

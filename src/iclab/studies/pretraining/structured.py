@@ -17,9 +17,9 @@ from iclab.claims import LimitOfMeans
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labelled, labelled, parts
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, drawn_runs
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, drawn_runs, simulated
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, bounds, error_axes
-from iclab.study import Figure, Key, Preset, Study, View
+from iclab.study import Figure, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,6 @@ def theory(case: Case) -> dict[str, Labelled]:
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
-    """Errors of drawn runs, exact for the readout of each."""
-    return {"runs": case.drawn.simulated(case.draws, key=key)}
-
-
 def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the pool against τ, with those of white data."""
     curves, white, ink = view.theory.curves, view.theory.white, figures.INK
@@ -119,20 +114,15 @@ def figure(view: View, figure: Figure) -> None:
         axes.legend(fontsize=7)
 
 
+FULL = Case(drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1)))
+
 STUDY = Study(
     name="structured",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(8.0, 3.6)),
-        "full": Preset(
-            replace(Case(), drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1))),
-            seeds=8,
-            size=(8.0, 3.6),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
     theory=theory,
-    simulation=simulation,
+    simulation=simulated,
     figure=figure,
     claims=(
         LimitOfMeans(

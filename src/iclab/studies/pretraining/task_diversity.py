@@ -12,7 +12,7 @@ contexts. The claims are that the mean gap of finite pools tends to the limit, t
 that dMMSE has the predicted gap.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -185,27 +185,17 @@ def _draw_bayes(axes: Axes, view: View) -> None:
     axes.legend()
 
 
+_MANY = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+FULL = Case(
+    dimension=(32, 64, 128), finite_kappa=_MANY, drawn_kappa=_MANY, draws=Draws((25, 50, 100), (8, 2, 1)),
+    bayes_kappa=(0.5, 2.0, 5.0), contexts=2000, drawn_contexts=100,
+)  # fmt: skip
+
 STUDY = Study(
     name="task-diversity",
     question=str(__doc__),
     version=2,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(11.0, 3.8)),
-        "full": Preset(
-            replace(
-                Case(),
-                dimension=(32, 64, 128),
-                finite_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
-                drawn_kappa=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
-                draws=Draws((25, 50, 100), (8, 2, 1)),
-                bayes_kappa=(0.5, 2.0, 5.0),
-                contexts=2000,
-                drawn_contexts=100,
-            ),
-            seeds=8,
-            size=(11.0, 3.8),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory,
     simulation=simulation,
     figure=figure,
