@@ -23,10 +23,10 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab.claims import Bounded
-from iclab.numerics import Checked, Count, Fraction, OneOf, Positive, Whole, divides, require
+from iclab.numerics import Checked, Count, Fraction, OneOf, Positive, Whole, require
 from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.studies.networks import spectra
-from iclab.studies.networks.spectra import LEADING, Kind, head_circuits
+from iclab.studies.networks.spectra import Kind, head_circuits
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
@@ -80,11 +80,7 @@ class Case(Checked):
                 f"width must be above the modulus {self.modulus}, else embeddings span all of it; got {self.width}.",
             )
             return
-        divides("heads", self.heads, "width", self.width)
-        require(
-            self.width > LEADING * self.heads,
-            f"width must be above {LEADING} for each head, whose leading directions are compared; got {self.width}.",
-        )
+        spectra.require_heads(self.heads, self.width)
 
     @property
     def marks(self) -> list[int]:
@@ -214,18 +210,13 @@ WORDS = (
     )
 )
 
+FULL = Case(network="transformer", fraction=0.4, width=48, hidden=192, rate=0.004, steps=4500)
+
 STUDY = Study(
     name="grokking",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(12.0, 4.8)),
-        "full": Preset(
-            replace(Case(), network="transformer", fraction=0.4, width=48, hidden=192, rate=0.004, steps=4500),
-            seeds=3,
-            size=(12.0, 4.8),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=3, size=(12.0, 4.8)), "full": Preset(FULL, seeds=3, size=(12.0, 4.8))},
     theory=theory,
     simulation=simulation,
     figure=figure,

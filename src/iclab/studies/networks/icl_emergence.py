@@ -13,7 +13,7 @@ layers than in one. Neither a mark that coincides with the rise and is absent in
 heads is claimed. Findings of earlier runs: docs/studies/icl-emergence.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -22,9 +22,9 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.claims import Bounded
-from iclab.numerics import Checked, Count, Positive, Whole, divides, require
+from iclab.numerics import Checked, Count, Positive, Whole, require
 from iclab.outcomes import Labelled, labelled, vocabulary
-from iclab.studies.networks.spectra import LEADING, SPECTRA, Kind, curves, head_circuits, levels, panels
+from iclab.studies.networks.spectra import SPECTRA, Kind, curves, head_circuits, levels, panels, require_heads
 from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
@@ -58,11 +58,7 @@ class Case(Checked):
             f"shortest and longest must be in order, from 1 to length - 2 = {self.length - 2}; got {self.shortest} "
             f"and {self.longest}.",
         )
-        divides("heads", self.heads, "width", self.width)
-        require(
-            self.width > LEADING * self.heads,
-            f"width must be above {LEADING} for each head, whose leading directions are compared; got {self.width}.",
-        )
+        require_heads(self.heads, self.width)
         require(
             self.steps % self.every == 0 and self.steps >= 4 * self.every,
             f"steps must be four or more times every = {self.every}, a whole number; got {self.steps}.",
@@ -210,14 +206,13 @@ WORDS = vocabulary(
     lead=("Δr₁", "last query-key rank without its leading value, two layers over one layer"),
 )
 
+FULL = Case(steps=2000, control_steps=3000, every=25)
+
 STUDY = Study(
     name="icl-emergence",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(12.0, 4.8)),
-        "full": Preset(replace(Case(), steps=2000, control_steps=3000, every=25), seeds=8, size=(12.0, 4.8)),
-    },
+    presets={"quick": Preset(Case(), seeds=3, size=(12.0, 4.8)), "full": Preset(FULL, seeds=8, size=(12.0, 4.8))},
     theory=theory,
     simulation=simulation,
     figure=figure,

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
+from iclab.numerics import divides, require
 from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.spectra import checkpoints
 from iclab.spectra.circuits import output_value, query_key, spectrum
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FADED", "LEADING", "PANELS", "SPECTRA", "Kind", "curves", "head_circuits", "least_norms", "levels", "panels",
+    "require_heads",
 ]  # fmt: skip
 
 Array = np.ndarray
@@ -57,6 +59,15 @@ class Kind(NamedTuple):
     name: str
     shape: tuple[int, int] | tuple[int, int, int]  # as null.level takes it
     copies: int = 1
+
+
+def require_heads(heads: int, width: int) -> None:
+    """Raise ValueError unless heads divide the width, and leave each head entries beside its leading directions."""
+    divides("heads", heads, "width", width)
+    require(
+        width > LEADING * heads,
+        f"width must be above {LEADING} for each head, whose leading directions are compared; got {width}.",
+    )
 
 
 def levels(kinds: Sequence[Kind]) -> Labelled:
