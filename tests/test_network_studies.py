@@ -79,7 +79,8 @@ def test_norms_are_taken_over_their_own_largest() -> None:
 @pytest.mark.parametrize("name", TINY)
 def test_figures_show_the_start_of_training_and_say_what_grey_is(name: str) -> None:
     study = STUDIES[name]
-    figure = drawn(study, study.run(replace(study.quick, **TINY[name]), seeds=1))
+    case = replace(study.quick, **TINY[name])
+    figure = drawn(study, case, study.run(case, seeds=1))
     figure.draw_without_rendering()
     for axes in figure.axes:
         assert axes.get_xlim()[0] < 0

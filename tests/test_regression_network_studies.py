@@ -116,8 +116,8 @@ def test_claims_of_groups_that_a_case_has_not_are_open() -> None:
 def test_published_sizes_are_said_to_take_months() -> None:
     study = STUDIES["transformer-double-descent"]
     assert transformer_double_descent.seconds(study.quick) < 60
-    assert study.published.linear.dimension == (20, 40, 80)
-    assert transformer_double_descent.seconds(study.published) > 30 * 86400
+    assert study.presets["published"].case.linear.dimension == (20, 40, 80)
+    assert transformer_double_descent.seconds(study.presets["published"].case) > 30 * 86400
 
 
 def test_published_cases_are_started_by_their_own_flag(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -1,6 +1,6 @@
 """Forms of cases: help that states the constraint on each field beside its default."""
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
 import tyro
@@ -23,7 +23,9 @@ def stating_constraints(case: Any) -> Any:
         elif entry.name in marks:
             hint = tyro.conf.arg(help_behavior_hint=_hint(" and ".join(map(str, marks[entry.name]))))
             values[entry.name], annotations[entry.name] = value, Annotated[hints[entry.name], hint]
-    if not values:
+        elif entry.default is MISSING:  # no field without a default may follow those with one
+            values[entry.name], annotations[entry.name] = value, hints[entry.name]
+    if not (marks or any(isinstance(value, Checked) for value in values.values())):
         return case
     names = {"__annotations__": annotations, "__module__": kind.__module__, "__doc__": kind.__doc__, "_of": kind}
     form = dataclass(frozen=True)(type(kind.__name__, (kind,), names | values))

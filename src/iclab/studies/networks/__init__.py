@@ -7,7 +7,6 @@ from iclab.lazy import door
 if TYPE_CHECKING:
     from iclab.studies.networks import grokking as grokking
     from iclab.studies.networks import icl_emergence as icl_emergence
-    from iclab.studies.networks import regression as regression
     from iclab.studies.networks import regression_training as regression_training
     from iclab.studies.networks import spectra as spectra
     from iclab.studies.networks import transformer_double_descent as transformer_double_descent
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = [
     "grokking",
     "icl_emergence",
-    "regression",
     "regression_training",
     "spectra",
     "transformer_double_descent",

@@ -1,81 +1,64 @@
 """Is there a mark in the spectra of attention when it learns to continue what it has seen once?
 
 Two layers of attention alone, and one layer as control, train on random tokens that repeat with a random period; a
-prediction counts where the token has occurred one period before. arXiv 2504.12916 reports that measures of the
-spectra of attention mark the time at which in-context learning appears. Which mechanism the heads come to use is not
-asked.
+prediction counts where the token has occurred one period before. arXiv 2504.12916 reports that spectral measures of
+attention mark the time at which in-context learning appears. Theory is the accuracy by chance and the null level, in
+gray: mean over heads and spread of each measure over random circuits of the same shapes. Simulation trains both
+networks and measures the query-key and output-value circuits of their last layer along training. Distances fall to
+zero at the last state by construction.
 
-Theory is the accuracy by chance and the null level, in gray: mean over heads and spread of each measure over random
-circuits of the same shapes. Simulation trains both networks and measures the query-key and output-value circuits of
-their last layer along training. Distances fall to zero at the last state by construction.
-
-The claims ask that two layers learn the task and one layer does not, that no circuit of two layers comes half way to
+The claims are that two layers learn the task and one layer does not, that no circuit of two layers comes half way to
 its last state before the accuracy rises, and that the query-key rank without its leading value ends higher in two
-layers than in one. A mark that coincides with the rise and is absent in the control is not claimed. Findings of
-earlier runs: docs/studies/icl-emergence.
+layers than in one. Neither a mark that coincides with the rise and is absent in the control, nor a mechanism of the
+heads is claimed. Findings of earlier runs: docs/studies/icl-emergence.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.claims import Bounded
-from iclab.numerics import divides, positive, require, whole_number
-from iclab.outcomes import quantity
-from iclab.studies.networks.spectra import (
-    LEADING,
-    Kind,
-    SpectralCurves,
-    SpectralLevels,
-    curves,
-    head_circuits,
-    levels,
-    panels,
-)
+from iclab.numerics import Checked, Count, Positive, Whole, require
+from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.studies.networks.spectra import SPECTRA, Kind, curves, head_circuits, levels, panels, require_heads
 from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 ALONE = 0.42  # accuracy that one layer is claimed not to reach
 SOLVED = 0.9  # accuracy of two layers that have learned to look back
+AtLeast = partial(Bounded, at_most=False)
 
 
 @dataclass(frozen=True)
-class Case:
-    """Two layers, and one layer as control, on the same task. Raises ValueError for impossible numbers."""
+class Case(Checked):
+    """Two layers, and one layer as control, on the same task."""
 
-    vocabulary: int = 32  # different tokens
-    length: int = 32  # tokens of a sequence
-    shortest: int = 12  # least period of a sequence
-    longest: int = 16  # largest period of a sequence
-    width: int = 64  # entries of the residual stream
-    heads: int = 2  # attention heads of a layer
-    batch: int = 32  # fresh sequences of a step
-    rate: float = 0.002  # step of AdamW
-    decay: float = 0.01  # weight decay
-    steps: int = 1000  # steps along which both networks are looked at
-    control_steps: int = 1500  # steps after which one layer is asked again
-    every: int = 50  # steps from one state that is looked at to the next
-    tested: int = 256  # sequences of the test
+    vocabulary: Annotated[int, Whole(least=2)] = 32  # different tokens
+    length: Count = 32  # tokens of a sequence
+    shortest: Count = 12  # least period of a sequence
+    longest: Count = 16  # largest period of a sequence
+    width: Count = 64  # entries of the residual stream
+    heads: Annotated[int, Whole(least=2)] = 2  # attention heads of a layer; one spans all that its layer reads
+    batch: Count = 32  # fresh sequences of a step
+    rate: Positive = 0.002  # learning rate of AdamW
+    decay: Positive = 0.01  # weight decay
+    steps: Count = 1000  # steps along which both networks are measured
+    control_steps: Count = 1500  # steps after which one layer is tested again
+    every: Count = 50  # steps from one measured state to the next
+    tested: Count = 256  # sequences of the test
 
     def __post_init__(self) -> None:
-        for name in ("length", "shortest", "longest", "width", "batch", "steps", "control_steps", "every", "tested"):
-            whole_number(name, getattr(self, name))
-        for name in ("vocabulary", "heads"):  # one head spans all that its layer reads
-            whole_number(name, getattr(self, name), least=2)
-        positive("rate", self.rate)
-        positive("decay", self.decay)
+        super().__post_init__()
         require(
             1 <= self.shortest <= self.longest <= self.length - 2,
             f"shortest and longest must be in order, from 1 to length - 2 = {self.length - 2}; got {self.shortest} "
             f"and {self.longest}.",
         )
-        divides("heads", self.heads, "width", self.width)
-        require(
-            self.width > LEADING * self.heads,
-            f"width must be above {LEADING} for each head, whose leading directions are compared; got {self.width}.",
-        )
+        require_heads(self.heads, self.width)
         require(
             self.steps % self.every == 0 and self.steps >= 4 * self.every,
             f"steps must be four or more times every = {self.every}, a whole number; got {self.steps}.",
@@ -95,57 +78,12 @@ def kinds(case: Case) -> tuple[Kind, ...]:
     return tuple(Kind(name, shape, case.heads) for name in KINDS)
 
 
-@dataclass(frozen=True)
-class Chance:
-    """Accuracy of an answer by chance."""
-
-    accuracy: float = quantity("1/V", words="accuracy by chance")
+def theory(case: Case) -> dict[str, Labelled]:
+    """What is known without training: null levels, and chance."""
+    return {"levels": levels(kinds(case)), "chance": labelled({}, accuracy=1 / case.vocabulary)}
 
 
-@dataclass(frozen=True)
-class Skill:
-    """What both networks can do, and when."""
-
-    step: Int[Array, "step"] = quantity("s", "step", words="steps of training")
-    accuracy: Float[Array, "step"] = quantity("A", "step", words="accuracy of two layers on tokens seen before")
-    control: Float[Array, "step"] = quantity("A₁", "step", words="accuracy of one layer on tokens seen before")
-    reached: float = quantity("A", words="largest accuracy of two layers")
-    control_last: float = quantity("A₁", words="accuracy of one layer after control_steps")
-
-
-@dataclass(frozen=True)
-class Timing:
-    """When the accuracy of two layers rises, and when circuits of the last layer are half way to their last state."""
-
-    opened: int = quantity("s", words="last step before two layers pass what one layer does not reach")
-    solved: int = quantity("s", words="first step at which two layers have solved the task, else one past the end")
-    half_way: Int[Array, "matrix"] = quantity("s", "matrix", words="first step at half the distance of the start")
-    wait: Int[Array, "matrix"] = quantity("Δs", "matrix", words="from the begin of the rise until half way")
-    control_half_way: Int[Array, "matrix"] = quantity(
-        "s", "matrix", words="first step at half the distance of the start, one layer"
-    )
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Mean size of the change of effective ranks in a step, while the accuracy of two layers rises and else.
-
-    Last, how ranks differ at the end.
-    """
-
-    inside: Float[Array, "matrix"] = quantity("|Δr|", "matrix", words="two layers, while their accuracy rises")
-    outside: Float[Array, "matrix"] = quantity("|Δr|", "matrix", words="two layers, at other steps")
-    control_inside: Float[Array, "matrix"] = quantity("|Δr|", "matrix", words="one layer, at the steps of the rise")
-    control_outside: Float[Array, "matrix"] = quantity("|Δr|", "matrix", words="one layer, at other steps")
-    lead: float = quantity("Δr₁", words="last query-key rank without its leading value, two layers over one layer")
-
-
-def theory(case: Case) -> dict[str, SpectralLevels | Chance]:
-    """What is known without training: what random circuits read, and chance."""
-    return {"levels": levels(kinds(case)), "chance": Chance(1 / case.vocabulary)}
-
-
-def simulation(case: Case, *, key: Key) -> dict[str, Skill | Timing | Pace | SpectralCurves]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Both networks, trained on fresh sequences and tested on the same fixed ones."""
     import jax
 
@@ -160,12 +98,12 @@ def simulation(case: Case, *, key: Key) -> dict[str, Skill | Timing | Pace | Spe
     steps = range(0, case.steps + 1, case.every)
     optimizer = adamw(case.rate, decay=case.decay)
 
-    def trained(layers: int, asked: list[int], run: Key) -> tuple[Float[Array, "_"], SpectralCurves]:
+    def trained(layers: int, marks: list[int], run: Key) -> tuple[Float[Array, "_"], Labelled]:
         network = Transformer(
             length=case.length, outputs=case.vocabulary, vocabulary=case.vocabulary, layers=layers,
             width=case.width, heads=case.heads, positions="shortformer",
         )  # fmt: skip
-        states = weights_along(network, data, steps=asked, optimizer=optimizer, key=run)
+        states = weights_along(network, data, steps=marks, optimizer=optimizer, key=run)
         scores = np.array([accuracy(network, state, test) for state in states])
         return scores, curves(steps, head_circuits(states[: len(steps)], layers - 1, heads=case.heads))
 
@@ -173,26 +111,28 @@ def simulation(case: Case, *, key: Key) -> dict[str, Skill | Timing | Pace | Spe
     one, control = trained(1, [*steps, case.control_steps], for_networks[1])
     begin, end = rise(two)
     opened = begin * case.every
+    inside, outside = paces(network.effective_rank / case.every, begin, end)
+    control_inside, control_outside = paces(control.effective_rank / case.every, begin, end)
     return {
-        "skill": Skill(
-            step=np.array(steps),
-            accuracy=two,
-            control=one[:-1],
-            reached=float(np.max(two)),
-            control_last=float(one[-1]),
+        "skill": labelled(
+            {"step": steps}, accuracy=two, control=one[:-1], reached=float(np.max(two)), control_last=float(one[-1])
         ),
         "network": network,
         "control": control,
-        "timing": Timing(
+        "timing": labelled(
+            {"matrix": None},
             opened=opened,
             solved=end * case.every,
             half_way=half_way(network),
             wait=half_way(network) - opened,
             control_half_way=half_way(control),
         ),
-        "pace": Pace(
-            *paces(network.effective_rank / case.every, begin, end),
-            *paces(control.effective_rank / case.every, begin, end),
+        "pace": labelled(
+            {"matrix": None},
+            inside=inside,
+            outside=outside,
+            control_inside=control_inside,
+            control_outside=control_outside,
             lead=float(network.marginal_rank[0, -1] - control.marginal_rank[0, -1]),
         ),
     }
@@ -208,7 +148,7 @@ def rise(accuracy: Float[Array, "step"]) -> tuple[int, int]:
     return (int(low[-1]) if len(low) else 0), end
 
 
-def half_way(circuits: SpectralCurves) -> Int[Array, "matrix"]:
+def half_way(circuits: Labelled) -> Int[Array, "matrix"]:
     """First step at which the distance to the last state is less than half of that of the start."""
     return circuits.step[np.argmax(circuits.distance < circuits.distance[:, :1] / 2, axis=1)]
 
@@ -227,7 +167,7 @@ def paces(
 
 
 def figure(view: View, figure: Figure) -> None:
-    """Accuracy; then ranks, distances and overlaps of the circuits of the last layer, with random levels in grey."""
+    """Accuracy; then ranks, distances and overlaps of the circuits of the last layer, with null levels in gray."""
     runs = (("control", figures.COLORS[1], "one layer"), ("network", figures.COLORS[0], "two layers"))
     skill, rest = panels(figure, view, KINDS, runs, scale="linear")
     chance = float(view.theory.chance.accuracy)
@@ -237,8 +177,8 @@ def figure(view: View, figure: Figure) -> None:
         for (_, color, label), name in zip(runs, ("control", "accuracy"), strict=True):
             figures.seed_lines(skill, found.step, found[name].values, color=color, label=label)
         rise = view.simulation.timing.median("seed")
-        for place in (axes for axes in figure.axes if axes is not rest):
-            place.axvspan(
+        for panel in (axes for axes in figure.axes if axes is not rest):
+            panel.axvspan(
                 float(rise.opened), float(rise.solved), color="#fdf3c4", lw=0, zorder=-1,
                 label=f"two layers rise from\n{ALONE:g} to {SOLVED:g}, median",
             )  # fmt: skip
@@ -248,37 +188,49 @@ def figure(view: View, figure: Figure) -> None:
     rest.legend(*skill.get_legend_handles_labels(), loc="upper left")
 
 
+WORDS = vocabulary(
+    {"chance/accuracy": ("1/V", "accuracy by chance")},
+    accuracy=("A", "accuracy of two layers on tokens seen before"),
+    control=("A₁", "accuracy of one layer on tokens seen before"),
+    reached=("A", "largest accuracy of two layers"),
+    control_last=("A₁", "accuracy of one layer after control_steps"),
+    opened=("s", "last step before two layers pass what one layer does not reach"),
+    solved=("s", "first step at which two layers have solved the task, else one past the end"),
+    half_way=("s", "first step at half the distance of the start"),
+    wait=("Δs", "steps from the begin of the rise until half way"),
+    control_half_way=("s", "first step at half the distance of the start, one layer"),
+    inside=("|Δr|", "mean change of the effective rank in a step, two layers, while their accuracy rises"),
+    outside=("|Δr|", "mean change of the effective rank in a step, two layers, at other steps"),
+    control_inside=("|Δr|", "mean change of the effective rank in a step, one layer, at the steps of the rise"),
+    control_outside=("|Δr|", "mean change of the effective rank in a step, one layer, at other steps"),
+    lead=("Δr₁", "last query-key rank without its leading value, two layers over one layer"),
+)
+
+FULL = Case(steps=2000, control_steps=3000, every=25)
+
 STUDY = Study(
     name="icl-emergence",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(12.0, 4.8)),
-        "full": Preset(replace(Case(), steps=2000, control_steps=3000, every=25), seeds=8, size=(12.0, 4.8)),
-    },
+    presets={"quick": Preset(Case(), seeds=3, size=(12.0, 4.8)), "full": Preset(FULL, seeds=8, size=(12.0, 4.8))},
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=(
+        AtLeast("simulation/skill/reached", f"Two layers pass {SOLVED:g} within the run.", SOLVED),
         Bounded(
-            "simulation/skill/reached", f"Two layers pass {SOLVED:g} within the run.", bound=SOLVED, at_most=False
+            "simulation/skill/control_last", f"One layer is still below {ALONE:g} after its longer training.", ALONE
         ),
-        Bounded(
-            "simulation/skill/control_last",
-            f"One layer is still below {ALONE:g} after its longer training.",
-            bound=ALONE,
-        ),
-        Bounded(
+        AtLeast(
             "simulation/timing/wait",
             "No circuit of two layers is half way to its last state before the rise: none settles early.",
-            bound=0,
-            at_most=False,
+            0,
         ),
-        Bounded(
+        AtLeast(
             "simulation/pace/lead",
             "The query-key rank without its leading value ends higher in two layers than in one.",
-            bound=1,
-            at_most=False,
+            1,
         ),
     ),
+    vocabulary=SPECTRA | WORDS,
 )

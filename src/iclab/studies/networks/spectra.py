@@ -1,19 +1,18 @@
-"""Spectra of networks along training, and their levels on random numbers, for studies that train networks.
+"""Spectra of networks along training, and their null levels, for studies that train networks.
 
-All is measured by the functions of `iclab.spectra` that observe checkpoints; the weights come from memory instead of
-files.
+The functions of `iclab.spectra` that observe checkpoints measure weights in memory here, in place of files.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from iclab import figures
-from iclab.outcomes import quantity
+from iclab.numerics import divides, require
+from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.spectra import checkpoints
 from iclab.spectra.circuits import output_value, query_key, spectrum
 from iclab.spectra.layouts import planned
@@ -24,6 +23,11 @@ from iclab.study import Axes, Figure, View
 if TYPE_CHECKING:
     from iclab.spectra.measures.factors import Matrix, Product
 
+__all__ = [
+    "FADED", "LEADING", "PANELS", "SPECTRA", "Kind", "curves", "head_circuits", "least_norms", "levels", "panels",
+    "require_heads",
+]  # fmt: skip
+
 Array = np.ndarray
 LEADING = 4  # directions whose overlap is taken
 FADED = 1e-3  # share of its largest norm below which what is left of a matrix may be rounding noise
@@ -33,84 +37,78 @@ PANELS = (
     ("distance", "distance to the last state"),
     ("overlap", "overlap with state before"),
 )
+SPECTRA = vocabulary(
+    {
+        "levels/distance": ("δ", "distance of the row space to another"),
+        "levels/overlap": ("o", "overlap of leading directions"),
+    },
+    step=("s", "steps of training"),
+    later=("s", "step of the later of two states"),
+    effective_rank=("r", "effective rank"),
+    marginal_rank=("r₁", "effective rank without the leading value"),
+    distance=("δ", "distance of the row space to the last state"),
+    overlap=("o", "overlap of leading directions with the state before"),
+    norm=("n", "least norm over its own largest"),
+    least_norm=("n", "least of all norms over their own largest"),
+)
 
 
 class Kind(NamedTuple):
-    """Matrices that are averaged over: how each is called, its shape as `null.level` takes it, how many there are."""
+    """Matrices of one shape that are averaged over."""
 
     name: str
-    shape: tuple[int, int] | tuple[int, int, int]
+    shape: tuple[int, int] | tuple[int, int, int]  # as null.level takes it
     copies: int = 1
 
 
-@dataclass(frozen=True)
-class SpectralLevels:
-    """What matrices of the same shapes read on random numbers: level less and plus one spread."""
-
-    effective_rank: Float[Array, "matrix end"] = quantity("r", "matrix", "end", words="effective rank")
-    marginal_rank: Float[Array, "matrix end"] = quantity(
-        "r₁", "matrix", "end", words="effective rank without the leading value"
+def require_heads(heads: int, width: int) -> None:
+    """Raise ValueError unless heads divide the width, and leave each head entries beside its leading directions."""
+    divides("heads", heads, "width", width)
+    require(
+        width > LEADING * heads,
+        f"width must be above {LEADING} for each head, whose leading directions are compared; got {width}.",
     )
-    distance: Float[Array, "matrix end"] = quantity(
-        "δ", "matrix", "end", words="distance of the row space to another"
-    )
-    overlap: Float[Array, "matrix end"] = quantity("o", "matrix", "end", words="overlap of leading directions")
 
 
-@dataclass(frozen=True)
-class SpectralCurves:
-    """What matrices read along training, means over those of a kind."""
-
-    step: Int[Array, "step"] = quantity("s", "step", words="steps of training")
-    later: Int[Array, "later"] = quantity("s", "later", words="step of the later of two states")
-    effective_rank: Float[Array, "matrix step"] = quantity("r", "matrix", "step", words="effective rank")
-    marginal_rank: Float[Array, "matrix step"] = quantity(
-        "r₁", "matrix", "step", words="effective rank without the leading value"
-    )
-    distance: Float[Array, "matrix step"] = quantity(
-        "δ", "matrix", "step", words="distance of the row space to the last state"
-    )
-    overlap: Float[Array, "matrix later"] = quantity(
-        "o", "matrix", "later", words="overlap of leading directions with the state before"
-    )
-    norm: Float[Array, "matrix step"] = quantity("n", "matrix", "step", words="least norm over its own largest")
-    least_norm: float = quantity("n", words="least of all norms over their own largest")
-
-
-def levels(kinds: Sequence[Kind]) -> SpectralLevels:
-    """Levels of the means over random matrices of each kind, and their spreads."""
+def levels(kinds: Sequence[Kind]) -> Labelled:
+    """Null levels, less and plus one spread, of the means over random matrices of each kind."""
     found = [_levels(kind) for kind in kinds]
-    return SpectralLevels(**{name: np.array([one[name] for one in found]) for name, _ in PANELS})
+    return labelled({"matrix": None, "end": None}, **{name: [one[name] for one in found] for name, _ in PANELS})
 
 
 def _levels(kind: Kind) -> dict[str, tuple[float, float]]:
     size, rank = kind.shape[-1], min(kind.shape)
     spread_over, _ = null.level(kind.shape, participation_ratio)
-    read = {
+    level = {
         "effective_rank": null.level(kind.shape, "effective_rank"),
         "marginal_rank": null.level(kind.shape, "marginal_effective_rank"),
         "distance": null.distance_level(size, rank, participation=spread_over),
         "overlap": null.overlap_level(size, LEADING),
     }
     each = np.sqrt(kind.copies)
-    return {name: (level - spread / each, level + spread / each) for name, (level, spread) in read.items()}
+    return {name: (mean - spread / each, mean + spread / each) for name, (mean, spread) in level.items()}
 
 
-def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]") -> SpectralCurves:
-    """Readings of matrices (kind, copy, step), each as it reads its inputs; transposed, as it writes its outputs.
+def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]") -> Labelled:
+    """Measurements of matrices (kind, copy, step) by their row spaces; transposed matrices by what they write.
 
-    Distances are zero at the last step by construction.
+    Means over the matrices of a kind. Distances are zero at the last step by construction.
     """
-    kinds = [[_readings(series) for series in copies] for copies in matrices]
-    means = {
-        name: np.array([np.mean([one[name] for one in copies], axis=0) for copies in kinds]) for name, _ in PANELS
-    }
+    kinds = [[_measurements(series) for series in copies] for copies in matrices]
+    along = {name: ("matrix", "later" if name == "overlap" else "step") for name, _ in PANELS}
     norm = np.array([_least([one["norm"] for one in copies]) for copies in kinds])
-    number = np.array(steps)
-    return SpectralCurves(step=number, later=number[1:], **means, norm=norm, least_norm=float(np.min(norm)))
+    return labelled(
+        {"step": steps, "later": steps[1:], "matrix": None},
+        **{
+            name: (axes, np.array([np.mean([one[name] for one in copies], axis=0) for copies in kinds]))
+            for name, axes in along.items()
+        },
+        norm=(("matrix", "step"), norm),
+        least_norm=float(np.min(norm)),
+    )
 
 
-def _readings(series: "Sequence[Matrix]") -> dict[str, Float[Array, "_"]]:
+def _measurements(series: "Sequence[Matrix]") -> dict[str, Float[Array, "_"]]:
     bases = [basis(one, k=LEADING) for one in series]
     values = np.array([one.values for one in bases])
     ranks = rank_measures(values)
@@ -136,7 +134,7 @@ def _least(norms: Sequence[Sequence[float] | Array]) -> Float[Array, "step"]:
 def head_circuits(
     states: Sequence[Mapping[str, Any]], layer: int, *, heads: int
 ) -> "tuple[list[list[Product]], list[list[Product]]]":
-    """Query-key and output-value circuits (head, step) of a layer, read as from the checkpoints of such a network."""
+    """Query-key and output-value circuits (head, step) of a layer, as read from checkpoints of such a network."""
     config = {"model_type": "iclab", "heads": heads}
     series = checkpoints.of_states(states, config=config)
     read = [[planned(one.open()).attention("", layer)] for one in series]
@@ -150,29 +148,29 @@ def head_circuits(
 def panels(
     figure: Figure, view: View, names: Sequence[str], runs: Sequence[tuple[str, str, str]], *, scale: str
 ) -> "Sequence[Axes]":
-    """A row of panels for each kind of matrix, with levels on random numbers in grey; the first column is returned.
+    """A row of panels for each kind of matrix, with null levels in gray; the first column is returned.
 
-    `runs` are groups of the simulation, with color and label; `scale` is that of the steps, linear or log. A scale
-    that is log begins at the first step after the start, and is linear before it.
+    `runs` are groups of the simulation, with color and label; `scale` is that of the steps, linear or log. A log
+    scale begins at the first step after the start, and is linear before it.
     """
     axes = figure.subplots(len(names), 1 + len(PANELS), squeeze=False, sharex=True)
     level = view.theory.levels
     shown = runs if view.simulation else ()
     for row, matrix in enumerate(names):
-        for place, (name, title) in zip(axes[row, 1:], PANELS, strict=True):
-            place.axhspan(*level[name].values[row], color="#cccccc", lw=0, zorder=0)
-            place.set(title=f"{matrix}\n{title}")
+        for panel, (name, title) in zip(axes[row, 1:], PANELS, strict=True):
+            panel.axhspan(*level[name].values[row], color="#cccccc", lw=0, zorder=0)
+            panel.set(title=f"{matrix}\n{title}")
             for group, color, _ in shown:
                 found = view.simulation[group]
                 along = found.later if name == "overlap" else found.step
-                figures.seed_lines(place, along, found[name].values[:, row], color=color)
+                figures.seed_lines(panel, along, found[name].values[:, row], color=color)
     band = axes[0, 1].patches[:1]
     figure.legend(band, ["random matrices of the same shape, mean ± one spread"], loc="outside lower right")
     steps = [int(view.simulation[group].later[end]) for group, *_ in shown for end in (0, -1)]
-    for place in axes[-1]:
-        place.set_xlabel("steps of training")
+    for panel in axes[-1]:
+        panel.set_xlabel("steps of training")
         if scale == "log" and steps:
-            _log_steps(place, steps[0], steps[-1])
+            _log_steps(panel, steps[0], steps[-1])
     return list(axes[:, 0])
 
 

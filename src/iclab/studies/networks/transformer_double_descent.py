@@ -3,46 +3,44 @@
 Networks pretrain on n = τD² sequences that are drawn once, and are tested on new tasks and on their own data: linear
 attention with queries, keys, values and biases, and, in cases that ask for it, two pre-norm blocks of softmax
 attention with MLPs of GELU neurons. Adam trains them at a constant learning rate. Published as figure 5 of arXiv
-2405.11751, where linear attention in full and softmax transformers show a double descent in τ; its sizes stand
-behind `--published`.
+2405.11751, where linear attention in full and softmax transformers show a double descent in τ; its sizes are those of
+`--published`.
 
 Theory is the reduced readout in the proportional limit, which has D(D + 1) parameters and its peak at τ = 1. It is
 exact for that readout alone: full attention has more parameters, biases, a row of values, the query's own token. So
-neither height nor place of its peak is claimed from theory.
-
-The claims ask that the error of linear attention on new tasks is largest at the first τ at which its error on the
-data leaves zero, and that the error of softmax blocks is larger inside the range of τ than at either end. Findings
-of earlier runs: docs/studies/transformer-double-descent.
+neither height nor place of its peak is claimed from theory. The claims are that the error of linear attention on new
+tasks is largest at the first τ at which its error on the data leaves zero, and that the error of softmax blocks is
+larger inside the range of τ than at either end. Findings of earlier runs: docs/studies/transformer-double-descent.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.claims import PeaksWhereFitEnds, RisesAndFalls, WhereKnown
 from iclab.numerics import (
+    Checked,
+    Count,
+    Fraction,
+    Kind,
+    Nonnegative,
+    Positive,
     increasing_grid,
-    instance,
-    magnitude_number,
-    positive,
     require,
-    share,
-    whole_number,
     whole_numbers,
 )
-from iclab.outcomes import Levels, quantity
-from iclab.outcomes.errors import ErrorsBySequences
+from iclab.outcomes import Labelled, labelled, parts
 from iclab.problem import Ratios
+from iclab.studies.pretraining.runs import ERRORS, SIZES
 from iclab.studies.pretraining.sizes import SEQUENCES, around, bounds, error_axes
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
 
-Array = np.ndarray
+KINDS = {"linear": "linear attention", "softmax": "two softmax blocks"}
 LINEAR_COST, SOFTMAX_COST = 5e-10, 1.2e-8  # seconds of a core for each token, D² and step, measured at D = 8 to 20
 SIZE = (9.0, 3.8)  # inches of the figure, for each kind of network
 _HILL = "Two softmax blocks err more on new tasks inside the range of τ than at either end."
@@ -50,76 +48,60 @@ _PEAK = "Linear attention errs most on new tasks where it can no longer fit its 
 
 
 @dataclass(frozen=True)
-class Pretrained:
-    """Networks of one kind, pretrained on sets of growing size. Raises ValueError for impossible numbers."""
+class Pretrained(Checked):
+    """Networks of one kind, pretrained on sets of growing size."""
 
     dimension: tuple[int, ...]  # D, entries of an input; where it is empty there is no network of this kind
     tau: tuple[float, ...]  # τ = n/D², pretraining sequences
-    rate: float  # rate of Adam
-    steps: int  # steps of training
+    rate: Positive  # learning rate of Adam
+    steps: Count  # steps of training
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         tau = increasing_grid("tau", np.array(self.tau))
         require(tau[0] > 0, f"tau must be positive; got {self.tau}.")
         none = isinstance(self.dimension, tuple | list) and len(self.dimension) == 0
         object.__setattr__(self, "tau", tuple(tau.tolist()))
         object.__setattr__(self, "dimension", () if none else whole_numbers("dimension", self.dimension))
-        positive("rate", self.rate)
-        whole_number("steps", self.steps)
 
     def sequences(self, dimension: int) -> list[int]:
         """n at every τ."""
         return [max(1, round(tau * dimension**2)) for tau in self.tau]
 
 
+Networks = Annotated[Pretrained, Kind(Pretrained)]
+
+
 @dataclass(frozen=True)
-class Case:
+class Case(Checked):
     """Linear attention, and two blocks of softmax attention, on sets of sequences drawn once."""
 
-    alpha: float = 1.0  # α = N/D, examples of a context; published
-    noise: float = 0.01  # ρ, variance of the label noise; published
-    linear: Pretrained = Pretrained((8,), (0.3, 0.6, 0.9, 1.2, 1.6, 2.5, 5.0), 5e-3, 12_000)
-    softmax: Pretrained = Pretrained((), (0.5, 1.0, 2.0, 4.0, 7.0, 12.0, 20.0, 40.0), 3e-3, 4000)
-    share: float = 1.0  # part of the sequences in the batch of a step
-    tested: int = 20_000  # contexts of new tasks
+    alpha: Positive = 1.0  # α = N/D, examples of a context; published
+    noise: Nonnegative = 0.01  # ρ, variance of the label noise; published
+    linear: Networks = Pretrained((8,), (0.3, 0.6, 0.9, 1.2, 1.6, 2.5, 5.0), 5e-3, 12_000)
+    softmax: Networks = Pretrained((), (0.5, 1.0, 2.0, 4.0, 7.0, 12.0, 20.0, 40.0), 3e-3, 4000)
+    share: Fraction = 1.0  # part of the sequences in the batch of a step
+    tested: Count = 20_000  # contexts of new tasks
 
     def __post_init__(self) -> None:
-        positive("alpha", self.alpha)
-        magnitude_number("noise", self.noise, zero=True, infinite=False)
-        share("share", self.share)
-        for name in ("linear", "softmax"):
-            instance(name, getattr(self, name), Pretrained)
-        whole_number("tested", self.tested)
+        super().__post_init__()
+        Ratios(self.alpha, np.inf, 1.0, self.noise)
 
     def examples(self, dimension: int) -> int:
         """N."""
         return max(1, round(self.alpha * dimension))
 
 
-@dataclass(frozen=True)
-class Runs:
-    """Errors of networks after pretraining."""
-
-    dimension: Int[Array, "dimension"] = quantity("D", "dimension", words="entries of an input")
-    tau: Float[Array, "tau"] = quantity("τ", "tau", words="pretraining sequences for each squared dimension, n/D²")
-    icl: Float[Array, "dimension tau"] = quantity(
-        "e_ICL", "dimension", "tau", unit="label²", words="error on new tasks"
-    )
-    train: Float[Array, "dimension tau"] = quantity(
-        "e_train", "dimension", "tau", unit="label²", words="error on the pretraining data"
-    )
-
-
-def theory(case: Case) -> dict[str, ErrorsBySequences | Levels]:
+def theory(case: Case) -> dict[str, Labelled]:
     """Errors of the reduced readout in the proportional limit, without ridge, with a fresh task in every sequence."""
-    from iclab.theory import generalization
+    from iclab.theory.generalization import errors
 
     tau = around(np.geomspace(0.2, 20.0, 121), [1.0])
-    limit = generalization.errors(Ratios(case.alpha, np.inf, tau, case.noise))
-    return {"bounds": bounds(case.noise), "readout": ErrorsBySequences.of(tau, limit)}
+    limit = errors(Ratios(case.alpha, np.inf, tau, case.noise))
+    return {"bounds": bounds(case.noise), "readout": labelled({"tau": tau}, **parts(limit, *ERRORS))}
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Runs]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """Errors of the networks of each kind that the case holds."""
     import jax
 
@@ -137,71 +119,75 @@ def simulation(case: Case, *, key: Key) -> dict[str, Runs]:
             gain=True, last_only=True,
         )  # fmt: skip
 
-    def run(kind: str, dimension: int, place: int) -> tuple[float, float]:
-        asked: Pretrained = getattr(case, kind)
-        sequences = asked.sequences(dimension)
-        batch = max(1, round(case.share * sequences[place]))
+    def errors(kind: str, dimension: int, number: int) -> tuple[float, float]:
+        setting: Pretrained = getattr(case, kind)
+        sequences = setting.sequences(dimension)
+        batch = max(1, round(case.share * sequences[number]))
         law = RegressionContexts(dimension, case.examples(dimension), case.noise, batch_size=batch, form="paper")
         return set_errors(
             network(kind, dimension),
-            FirstSequences(law, sequences[place], sequences[-1]),
-            steps=asked.steps,
-            rate=asked.rate,
+            FirstSequences(law, sequences[number], sequences[-1]),
+            steps=setting.steps,
+            rate=setting.rate,
             tested=case.tested,
-            key=jax.random.fold_in(jax.random.fold_in(key, dimension), place),
+            key=jax.random.fold_in(jax.random.fold_in(key, dimension), number),
         )
 
     found = {}
-    for kind, asked in (("linear", case.linear), ("softmax", case.softmax)):
-        if asked.dimension:
-            errors = np.array([[run(kind, one, i) for i in range(len(asked.tau))] for one in asked.dimension])
-            found[kind] = Runs(np.array(asked.dimension), np.array(asked.tau), errors[..., 0], errors[..., 1])
+    for kind in KINDS:
+        axes = {"dimension": getattr(case, kind).dimension, "tau": getattr(case, kind).tau}
+        if axes["dimension"]:
+            runs = [[errors(kind, one, i) for i in range(len(axes["tau"]))] for one in axes["dimension"]]
+            icl, train = np.moveaxis(np.array(runs), -1, 0)
+            found[kind] = labelled(axes, icl=icl, train=train)
     return found
 
 
 def seconds(case: Case) -> float:
-    """What the training of one seed takes on one core, to a factor of two or so."""
+    """Time to train one seed on one core, to a factor of two or so."""
 
-    def kind(asked: Pretrained, cost: float) -> float:
-        return asked.steps * sum(
+    def kind(setting: Pretrained, cost: float) -> float:
+        return setting.steps * sum(
             cost * case.share * n * (case.examples(one) + 1) * one**2
-            for one in asked.dimension
-            for n in asked.sequences(one)
+            for one in setting.dimension
+            for n in setting.sequences(one)
         )
 
     return kind(case.linear, LINEAR_COST) + kind(case.softmax, SOFTMAX_COST)
 
 
 def figure(view: View, figure: Figure) -> None:
-    """Errors on new tasks and on the data against τ: each kind of network beside the reduced readout."""
-    shown = [name for name in ("linear", "softmax") if _has(view, name)] or ["linear"]
-    exact = view.theory.readout
+    """Errors on new tasks and on the data against τ: each kind of network and the reduced readout."""
+    exact, label = view.theory.readout, "reduced readout, D → ∞"
+    shown = [kind for kind in KINDS if kind in view.simulation] or ["linear"]
     figure.set_size_inches(SIZE[0], SIZE[1] * len(shown))
     panels = figure.subplots(len(shown), 2, squeeze=False)
-    for name, (new, data) in zip(shown, panels, strict=True):
-        figures.theory_line(new, exact.tau, exact.icl.clip(max=100), label="reduced readout, D → ∞")
-        figures.theory_line(data, exact.tau, exact.train.where(exact.train > 0), label="reduced readout, D → ∞")
-        if _has(view, name):
-            _draw_runs(new, data, view.simulation[name])
-        words = {"linear": "linear attention", "softmax": "two softmax blocks"}[name]
-        error_axes(new, view, SEQUENCES, title=f"{words}: on new tasks")
-        error_axes(data, view, SEQUENCES, title=f"{words}: on its data (lowest: ≤ 10⁻⁵)")
+    for kind, (new, data) in zip(shown, panels, strict=True):
+        figures.theory_line(new, exact.tau, exact.icl.clip(max=100), label=label)
+        figures.theory_line(data, exact.tau, exact.train.where(exact.train > 0), label=label)
+        if kind in view.simulation:
+            _draw_networks(new, data, view.simulation[kind])
+        error_axes(new, view, SEQUENCES, title=f"{KINDS[kind]}: on new tasks")
+        error_axes(data, view, SEQUENCES, title=f"{KINDS[kind]}: on its data (lowest: ≤ 10⁻⁵)")
         data.set_ylim(1e-5, 3)
         new.legend(fontsize=7)
 
 
-def _has(view: View, name: str) -> bool:
-    return view.simulation and name in view.simulation
-
-
-def _draw_runs(new: Axes, data: Axes, runs: "xr.Dataset") -> None:
+def _draw_networks(new: Axes, data: Axes, runs: "xr.Dataset") -> None:
     for color, dimension in figures.colored(runs.dimension.values):
         one = runs.sel(dimension=dimension)
+        label = f"D = {dimension}, {figures.seeds(one)}, and their median"
         for axes, values in ((new, one.icl), (data, one.train.clip(min=1e-5))):
-            label = f"D = {dimension}, {figures.seeds(one)}, and their median"
             figures.seed_dots(axes, one.tau, values.values, color=color)
             figures.dashed_line(axes, one.tau, values.median("seed"), color=color, label=label)
 
+
+FULL = Case(linear=replace(Case().linear, dimension=(8, 10)), softmax=replace(Case().softmax, dimension=(8,)))
+PUBLISHED = Case(
+    linear=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 5, 25).tolist()), 1e-4, 1_100_000),
+    softmax=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 15, 25).tolist()), 1e-4, 1_100_000),
+    share=0.1,
+)
 
 STUDY = Study(
     name="transformer-double-descent",
@@ -209,25 +195,8 @@ STUDY = Study(
     version=1,
     presets={
         "quick": Preset(Case(), seeds=3, size=SIZE),
-        "full": Preset(
-            replace(
-                Case(),
-                linear=replace(Case().linear, dimension=(8, 10)),
-                softmax=replace(Case().softmax, dimension=(8,)),
-            ),
-            seeds=3,
-            size=SIZE,
-        ),
-        "published": Preset(
-            Case(
-                linear=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 5, 25).tolist()), 1e-4, 1_100_000),
-                softmax=Pretrained((20, 40, 80), tuple(np.linspace(0.5, 15, 25).tolist()), 1e-4, 1_100_000),
-                share=0.1,
-            ),
-            seeds=3,
-            size=SIZE,
-            seconds=seconds,
-        ),
+        "full": Preset(FULL, seeds=3, size=SIZE),
+        "published": Preset(PUBLISHED, seeds=3, size=SIZE, seconds=seconds),
     },
     theory=theory,
     simulation=simulation,
@@ -236,4 +205,5 @@ STUDY = Study(
         WhereKnown(PeaksWhereFitEnds("simulation/linear", _PEAK), "simulation/linear", _PEAK),
         WhereKnown(RisesAndFalls("simulation/softmax", _HILL, 1.2), "simulation/softmax", _HILL),
     ),
+    vocabulary=SIZES,
 )

@@ -6,125 +6,86 @@ mean that knows the pool, and ridge, which knows none. Published as figure 6 of 
 between errors on new tasks and on tasks of the pool closes as the pool grows, for transformers as for linear
 attention. Training on a set of sequences that is drawn once is not simulated here.
 
-Theory gives the errors of both estimators, those of dMMSE in the mean over pools. The claims ask that in every seed
+Theory gives the errors of both estimators, those of dMMSE in the mean over pools. The claims are that in every seed
 the network is nearer to dMMSE with a small pool and nearer to ridge with a larger one, on new tasks, and that its
 gap falls from the smallest pool to the largest. No place of a transition in K/D is claimed. Findings of earlier
 runs: docs/studies/transformer-task-diversity.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.claims import Bounded, CrossesBetween
-from iclab.numerics import divides, positive, require, whole_number, whole_numbers
-from iclab.outcomes import quantity
+from iclab.numerics import Checked, Count, Counts, Positive, Whole, divides, require
+from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.problem import ContextLaw, Pool
-from iclab.study import Figure, Key, Preset, Study, View
+from iclab.study import Axes, Figure, Key, Preset, Study, View
 
-Array = np.ndarray
 _STREAM = 20251130  # of the pools that theory averages over
 
 
 @dataclass(frozen=True)
-class Case:
-    """Transformers that train on pools of growing size. Raises ValueError for impossible numbers."""
+class Case(Checked):
+    """Transformers that train on pools of growing size."""
 
-    tasks: tuple[int, ...] = (4, 16)  # K, tasks of the pool
-    dimension: int = 4  # D, entries of an input
-    context_length: int = 8  # N, labelled examples before the query
-    noise: float = 0.025  # ρ, variance of the label noise
-    width: int = 64  # of the residual stream
-    heads: int = 4  # of a layer
-    layers: int = 2  # blocks of softmax attention with an MLP
-    batch: int = 128  # contexts of a step
-    rate: float = 0.002  # largest rate of Adam
-    steps: int = 1500  # steps of training
-    tested: int = 4000  # contexts of a test
-    pools: int = 20  # pools that theory averages over
-    contexts: int = 100  # contexts of its quadrature, for each pool
+    tasks: Counts = (4, 16)  # K, tasks of the pool
+    dimension: Count = 4  # D, entries of an input
+    context_length: Count = 8  # N, labeled examples before the query
+    noise: Positive = 0.025  # ρ, variance of the label noise
+    width: Count = 64  # of the residual stream
+    heads: Count = 4  # of a layer
+    layers: Count = 2  # blocks of softmax attention with an MLP
+    batch: Count = 128  # contexts of a step
+    rate: Positive = 0.002  # largest learning rate of Adam
+    steps: Annotated[int, Whole(least=101)] = 1500  # steps of training
+    tested: Count = 4000  # contexts of a test
+    pools: Annotated[int, Whole(least=2)] = 20  # pools that theory averages over
+    contexts: Count = 100  # contexts of its quadrature, for each pool
 
     def __post_init__(self) -> None:
-        tasks = whole_numbers("tasks", self.tasks)
+        super().__post_init__()
         require(
-            len(tasks) > 1 and list(tasks) == sorted(set(tasks)),
-            f"tasks must increase and be of two pools or more; got {tasks}.",
+            len(self.tasks) > 1 and list(self.tasks) == sorted(set(self.tasks)),
+            f"tasks must increase and be of two pools or more; got {self.tasks}.",
         )
-        object.__setattr__(self, "tasks", tasks)
-        for name in ("dimension", "context_length", "width", "heads", "layers", "batch", "tested", "contexts"):
-            whole_number(name, getattr(self, name))
         divides("heads", self.heads, "width", self.width)
-        whole_number("pools", self.pools, least=2)
-        whole_number("steps", self.steps, least=101)
-        positive("noise", self.noise)
-        positive("rate", self.rate)
 
 
-def _tasks() -> Any:
-    return quantity("K", "tasks", words="tasks of the pool")
-
-
-def _square(words: str, symbol: str = "e") -> Any:
-    return quantity(symbol, "tasks", unit="label²", words=words)
-
-
-@dataclass(frozen=True)
-class Bayes:
-    """Errors of the two estimators: dMMSE in the mean over pools w ~ N(0, I), and ridge."""
-
-    tasks: Int[Array, "tasks"] = _tasks()
-    icl: Float[Array, "tasks"] = _square("error of dMMSE on new tasks", "e_ICL")
-    idg: Float[Array, "tasks"] = _square("error of dMMSE on tasks of the pool", "e_IDG")
-    gap: Float[Array, "tasks"] = _square("gap of dMMSE between new tasks and the pool's", "g_task")
-    ridge: float = quantity("e", unit="label²", words="error of ridge on every task")
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Errors on drawn contexts of new tasks and of the pool's."""
-
-    tasks: Int[Array, "tasks"] = _tasks()
-    icl: Float[Array, "tasks"] = _square("error on new tasks", "e_ICL")
-    idg: Float[Array, "tasks"] = _square("error on tasks of the pool", "e_IDG")
-    gap: Float[Array, "tasks"] = _square("gap between new tasks and the pool's", "g_task")
-
-
-@dataclass(frozen=True)
-class Distances:
-    """Mean squared distance of the network's answers on new tasks from those of estimators."""
-
-    tasks: Int[Array, "tasks"] = _tasks()
-    dmmse: Float[Array, "tasks"] = _square("squared distance from dMMSE on new tasks", "Δ²")
-    ridge: Float[Array, "tasks"] = _square("squared distance from ridge on new tasks", "Δ²")
-    gap_closed: float = quantity("Δg", unit="label²", words="fall of the gap from the smallest pool to the largest")
-
-
-def theory(case: Case) -> dict[str, Bayes]:
-    """Exact errors of both estimators, in the mean over pools."""
-    from iclab.theory import estimators
+def theory(case: Case) -> dict[str, Labelled]:
+    """Exact errors of both estimators; those of dMMSE are means over pools w ~ N(0, I)."""
+    from iclab.theory.estimators import one_context, pool_dmmse_errors
 
     stream = np.random.default_rng(_STREAM)
 
     def dmmse(tasks: int) -> tuple[float, float]:
-        drawn = [
-            estimators.pool_dmmse_errors(
-                ContextLaw(Pool(stream.standard_normal((tasks, case.dimension))), case.context_length, case.noise),
-                contexts=case.contexts,
-            )
-            for _ in range(case.pools)
-        ]
-        return float(np.mean([one.icl for one in drawn])), float(np.mean([one.idg for one in drawn]))
+        pools = (Pool(stream.standard_normal((tasks, case.dimension))) for _ in range(case.pools))
+        laws = (ContextLaw(pool, case.context_length, case.noise) for pool in pools)
+        errors = [pool_dmmse_errors(law, contexts=case.contexts) for law in laws]
+        icl, idg = ([float(getattr(one, name)) for one in errors] for name in ("icl", "idg"))
+        return float(np.mean(icl)), float(np.mean(idg))
 
     icl, idg = np.array([dmmse(tasks) for tasks in case.tasks]).T
-    ridge = estimators.one_context.finite_ridge_error(case.dimension, case.context_length, case.noise)
-    return {"bayes": Bayes(np.array(case.tasks), icl, idg, icl - idg, float(ridge))}
+    ridge = float(one_context.finite_ridge_error(case.dimension, case.context_length, case.noise))
+    return {"bayes": labelled({"tasks": case.tasks}, icl=icl, idg=idg, gap=icl - idg, ridge=ridge)}
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Errors | Distances]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     """A network for each pool, and the two estimators on the contexts of its tests."""
+    axes, found = {"tasks": case.tasks}, [tested(case, tasks, key=key) for tasks in case.tasks]
+    outcomes = {}
+    for name in ("network", "dmmse", "ridge"):
+        icl, idg = np.array([one[name] for one in found]).T
+        outcomes[name] = labelled(axes, icl=icl, idg=idg, gap=icl - idg)
+    dmmse, ridge = np.array([one["distance"] for one in found]).T
+    gap = outcomes["network"].gap
+    return {**outcomes, "distances": labelled(axes, dmmse=dmmse, ridge=ridge, gap_closed=float(gap[0] - gap[-1]))}
+
+
+def tested(case: Case, tasks: int, *, key: Key) -> dict[str, list[float]]:
+    """A trained network and both estimators: errors on new tasks and on the pool's, distances on new tasks."""
     import jax
 
     from iclab.simulation.networks import Transformer
@@ -133,52 +94,32 @@ def simulation(case: Case, *, key: Key) -> dict[str, Errors | Distances]:
     from iclab.simulation.sequences import RegressionContexts
 
     kinds, last = ("new", "known"), (case.context_length,)
-
-    def errors_of(tasks: int) -> dict[str, list[float]]:
-        law = RegressionContexts(case.dimension, case.context_length, case.noise, tasks, case.batch)
-        network = Transformer(
-            law.length, 1, features=law.features, layers=case.layers, width=case.width, heads=case.heads,
-            mlp=4 * case.width, causal=False, positions="none", last_only=True,
-        )  # fmt: skip
-        run = predictions_in_training(
-            network, law, steps=(case.steps,), rate=case.rate, tested=case.tested, kinds=kinds,
-            key=jax.random.fold_in(key, tasks),
-        )  # fmt: skip
-        found: dict[str, list[float]] = {"network": [], "dmmse": [], "ridge": [], "distance": []}
-        for kind in kinds:
-            inputs, labels, (answers,) = run.predictions[kind]
-            answered = {
-                "network": answers,
-                "dmmse": baselines.dmmse(inputs, labels, tasks=run.pool, noise=case.noise, examples_before=last),
-                "ridge": baselines.ridge(inputs, labels, noise=case.noise, examples_before=last),
-            }
-            for name, values in answered.items():
-                found[name].append(float(np.mean((values[:, 0] - labels[:, -1]) ** 2)))
-            if kind == "new":
-                found["distance"] = [
-                    float(baselines.squared_distance(answers, answered[name])[0]) for name in ("dmmse", "ridge")
-                ]
-        return found
-
-    found = [errors_of(tasks) for tasks in case.tasks]
-    size = np.array(case.tasks)
-
-    def errors(name: str) -> Errors:
-        icl, idg = np.array([one[name] for one in found]).T
-        return Errors(size, icl, idg, icl - idg)
-
-    dmmse, ridge = np.array([one["distance"] for one in found]).T
-    network = errors("network")
-    return {
-        "network": network,
-        "dmmse": errors("dmmse"),
-        "ridge": errors("ridge"),
-        "distances": Distances(size, dmmse, ridge, float(network.gap[0] - network.gap[-1])),
-    }
+    law = RegressionContexts(case.dimension, case.context_length, case.noise, tasks, case.batch)
+    network = Transformer(
+        law.length, 1, features=law.features, layers=case.layers, width=case.width, heads=case.heads,
+        mlp=4 * case.width, causal=False, positions="none", last_only=True,
+    )  # fmt: skip
+    run = predictions_in_training(
+        network, law, steps=(case.steps,), rate=case.rate, tested=case.tested, kinds=kinds,
+        key=jax.random.fold_in(key, tasks),
+    )  # fmt: skip
+    found: dict[str, list[float]] = {"network": [], "dmmse": [], "ridge": [], "distance": []}
+    for kind in kinds:
+        inputs, labels, (predictions,) = run.predictions[kind]
+        estimates = {
+            "dmmse": baselines.dmmse(inputs, labels, tasks=run.pool, noise=case.noise, examples_before=last),
+            "ridge": baselines.ridge(inputs, labels, noise=case.noise, examples_before=last),
+        }
+        for name, values in {"network": predictions, **estimates}.items():
+            found[name].append(float(np.mean((values[:, 0] - labels[:, -1]) ** 2)))
+        if kind == "new":
+            far = (baselines.squared_distance(predictions, values) for values in estimates.values())
+            found["distance"] = [float(one[0]) for one in far]
+    return found
 
 
 def figure(view: View, figure: Figure) -> None:
-    """Distances from both estimators; errors on new tasks and the pool's; the gap beside that of dMMSE."""
+    """Distances from both estimators; errors on new tasks and the pool's; their gap and that of dMMSE."""
     distances, errors, gaps = figure.subplots(1, 3)
     exact = view.theory.bayes
     figures.theory_line(errors, exact.tasks, exact.icl, color=figures.COLORS[1], label="dMMSE, new tasks")
@@ -199,39 +140,41 @@ def figure(view: View, figure: Figure) -> None:
     gaps.legend(fontsize=7)
 
 
-def _draw_runs(distances: Any, errors: Any, gaps: Any, view: View) -> None:
+def _draw_runs(distances: Axes, errors: Axes, gaps: Axes, view: View) -> None:
     far, network, dmmse = (view.simulation[name] for name in ("distances", "network", "dmmse"))
     seeds = figures.seeds(far)
-    for i, name in enumerate(("ridge", "dmmse")):
-        label = f"from {'ridge' if name == 'ridge' else 'dMMSE'}, {seeds}"
-        figures.seed_dots(distances, far.tasks, far[name].values, color=figures.COLORS[i], label=label)
-        figures.dashed_line(distances, far.tasks, far[name].median("seed"), color=figures.COLORS[i])
-    for name, words, color in (("icl", "new tasks", 1), ("idg", "the pool's", 2)):
-        label = f"network, {words}"
-        figures.seed_dots(errors, network.tasks, network[name].values, color=figures.COLORS[color], label=label)
+    for color, (name, words) in figures.colored((("ridge", "ridge"), ("dmmse", "dMMSE"))):
+        figures.seed_dots(distances, far.tasks, far[name].values, color=color, label=f"from {words}, {seeds}")
+        figures.dashed_line(distances, far.tasks, far[name].median("seed"), color=color)
+    for color, (name, words) in figures.colored((("icl", "new tasks"), ("idg", "the pool's")), first=1):
+        figures.seed_dots(errors, network.tasks, network[name].values, color=color, label=f"network, {words}")
     figures.seed_dots(gaps, network.tasks, network.gap.values, color=figures.COLORS[0], label=f"network, {seeds}")
-    gaps.plot(
-        dmmse.tasks,
-        dmmse.gap.values.T,
-        "x",
-        ms=5,
-        color=figures.INK,
-        label=["dMMSE, same pools"] + ["_"] * (dmmse.sizes["seed"] - 1),
-    )
+    for i, gap in enumerate(dmmse.gap.values):
+        label = "dMMSE, same pools" if i == 0 else None
+        gaps.plot(dmmse.tasks, gap, "x", ms=5, color=figures.INK, label=label)
 
+
+WORDS = vocabulary(
+    {
+        "bayes/icl": ("e_ICL", "error of dMMSE on new tasks", "label²"),
+        "bayes/idg": ("e_IDG", "error of dMMSE on tasks of the pool", "label²"),
+        "bayes/gap": ("g_task", "gap of dMMSE between new tasks and the pool's", "label²"),
+        "bayes/ridge": ("e", "error of ridge on every task", "label²"),
+    },
+    tasks=("K", "tasks of the pool"),
+    gap=("g_task", "gap between new tasks and the pool's", "label²"),
+    dmmse=("Δ²", "squared distance from dMMSE on new tasks", "label²"),
+    ridge=("Δ²", "squared distance from ridge on new tasks", "label²"),
+    gap_closed=("Δg", "fall of the gap from the smallest pool to the largest", "label²"),
+)
+
+FULL = Case(tasks=(4, 16, 64, 256, 1024), steps=3000, pools=40, contexts=200)
 
 STUDY = Study(
     name="transformer-task-diversity",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=1, size=(11.0, 3.6)),
-        "full": Preset(
-            replace(Case(), tasks=(4, 16, 64, 256, 1024), steps=3000, pools=40, contexts=200),
-            seeds=3,
-            size=(11.0, 3.6),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=1, size=(11.0, 3.6)), "full": Preset(FULL, seeds=3, size=(11.0, 3.6))},
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -251,4 +194,5 @@ STUDY = Study(
             at_most=False,
         ),
     ),
+    vocabulary=WORDS,
 )

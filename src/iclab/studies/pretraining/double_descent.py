@@ -2,7 +2,7 @@
 
 Linear attention that is pretrained on n sequences fits them exactly up to n = D(D + 1). At that point, τ = n/D² = 1
 for large D, its errors on new tasks and on tasks of the pool peak, and they fall again beyond it, while the error on
-the pretraining data itself leaves zero. Theory is the proportional limit D → ∞, and two accounts of finite
+the pretraining data itself leaves zero. Theory is the proportional limit D → ∞, and two predictions for finite
 dimension: the *pool* prediction, which keeps the pool itself and the exact moments of its contexts, and the
 *leverage* prediction, which adds that sequences differ in leverage. Simulation draws runs and fits their readouts.
 The claims are that the pool prediction tends to the limit, and that the means of runs do, both with a gap of order
@@ -10,20 +10,19 @@ The claims are that the pool prediction tends to the limit, and that the means o
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
 
 import numpy as np
 
 from iclab import figures
-from iclab.claims import Limit, LimitOfMeans
-from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives, Real
+from iclab.claims import Limit
+from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labelled, labelled, parts
-from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Run
+from iclab.problem import Ratios
+from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Ridge, Run, drawn_runs, simulated
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
-from iclab.study import Axes, Figure, Key, Preset, Study, View
+from iclab.study import Figure, Preset, Study, View
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Case(Checked):
     alpha: Magnitudes = (1.0, 10.0, 100.0)  # α = N/D, examples of a context; published
     kappa: Magnitude = 0.5  # κ = K/D, tasks of the pool; published
     noise: Nonnegative = 0.01  # ρ, variance of the label noise; published
-    ridge: Annotated[float, Real(at_least=0.0, infinite=True)] = 1e-5  # λ, ridge of the readout; published
+    ridge: Ridge = 1e-5  # λ, ridge of the readout; published
     tau: Span = Span(0.1, 10.0, 122)  # τ = n/D², pretraining sequences
     finite_alpha: Positive = 10.0  # α = N/D at finite dimension
     finite_tau: Span = Span(0.1, 10.0, 34)  # τ at finite dimension
@@ -51,8 +50,7 @@ class Case(Checked):
         """Runs at finite_alpha."""
 
         def run(dimension: int, tau: float) -> Run:
-            ratios = Ratios(self.finite_alpha, self.kappa, tau, self.noise)
-            return Run(Pretraining.of(ratios, dimension), self.ridge)
+            return Run.of(Ratios(self.finite_alpha, self.kappa, tau, self.noise), dimension, self.ridge)
 
         return Grid.of(run, dimension=dimension, tau=tau)
 
@@ -94,11 +92,6 @@ def theory(case: Case) -> dict[str, Labelled]:
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
-    """Errors of drawn runs, exact for the readout of each."""
-    return {"runs": case.drawn.simulated(case.draws, key=key)}
-
-
 def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks, on the pool and on the data against τ; the limit beside finite dimensions."""
     new, known, finite = figure.subplots(1, 3)
@@ -117,7 +110,8 @@ def figure(view: View, figure: Figure) -> None:
         label = f"leverage, D = {dimension}"
         finite.plot(leverage.tau, leverage.icl.sel(dimension=dimension), "x", color=figures.INK, ms=5, label=label)
     if view.simulation:
-        _draw_runs(finite, view)
+        runs, label = drawn_runs(view)
+        figures.mean_points(finite, runs.whole_tau, runs.icl, color=figures.COLORS[1], label=label)
     error_axes(new, view, SEQUENCES, title="on new tasks (ICL)")
     error_axes(known, view, SEQUENCES, title="on tasks of the pool (IDG); dashed: on the data")
     error_axes(finite, view, SEQUENCES, title="on new tasks, in finite dimension")
@@ -126,36 +120,18 @@ def figure(view: View, figure: Figure) -> None:
     finite.legend(fontsize=7, loc="upper right")
 
 
-def _draw_runs(axes: Axes, view: View) -> None:
-    """Means of runs in the highest dimension, at the τ of their whole sizes."""
-    sizes, runs = view.theory.sizes, view.simulation.runs
-    largest = runs.dimension.values[-1]
-    tau = sizes.sequences.sel(dimension=largest) / largest**2
-    label = f"drawn runs, D = {largest}"
-    figures.mean_points(axes, tau, runs.icl.sel(dimension=largest), color=figures.COLORS[1], label=label)
-
+FULL = Case(
+    dimension=(32, 64, 128), leverage_dimension=48, tau=Span(0.05, 20.0, 401),
+    drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0), draws=Draws((25, 50, 100), (8, 2, 1)),
+)  # fmt: skip
 
 STUDY = Study(
     name="double-descent",
     question=str(__doc__),
     version=2,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(11.0, 3.8)),
-        "full": Preset(
-            replace(
-                Case(),
-                dimension=(32, 64, 128),
-                leverage_dimension=48,
-                tau=Span(0.05, 20.0, 401),
-                drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0),
-                draws=Draws((25, 50, 100), (8, 2, 1)),
-            ),
-            seeds=8,
-            size=(11.0, 3.8),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory,
-    simulation=simulation,
+    simulation=simulated,
     figure=figure,
     claims=(
         Limit(
@@ -165,11 +141,7 @@ STUDY = Study(
             along="dimension",
             order=1.0,
         ),
-        LimitOfMeans(
-            "theory/runs",
-            "simulation/runs",
-            "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
-        ),
+        MEANS_TEND,
     ),
     vocabulary=SIZES,
 )

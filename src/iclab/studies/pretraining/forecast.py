@@ -6,45 +6,47 @@ fits their readouts: the band is their mean, give or take two standard deviation
 errors of runs drawn afresh, yet is not so wide as to cover nearly all. Goes beyond arXiv 2405.11751.
 """
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from iclab import figures, planning
 from iclab.claims import Verdict
-from iclab.numerics import checked, whole_number
+from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Positives, Whole
 from iclab.outcomes import VOCABULARY, Labelled, labelled, vocabulary
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining.runs import ERRORS, SIZES, largest
-from iclab.studies.pretraining.sizes import SEQUENCES
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Ridge, largest
+from iclab.studies.pretraining.sizes import SEQUENCES, TITLES
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
 
-TARGETS = ("icl", "idg")
+KINDS = {
+    "mean": ("mean", "mean over runs", "label²"),
+    "deviation": ("deviation", "standard deviation of single runs", "label²"),
+    "covered": ("share", "share of fresh runs in the band", ""),
+}
+FORECASTS = {"limit": "_", "pool": "+", "leverage": "x"}  # with their marks
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Checked):
     """Runs of one dimension, pretrained on more and more sequences."""
 
-    dimension: int = 16  # D, entries of an input
-    alpha: float = 10.0  # α = N/D, examples of a context
-    kappa: float = 0.5  # κ = K/D, tasks of the pool
-    noise: float = 0.01  # ρ, variance of the label noise
-    ridge: float = 1e-5  # λ, ridge of the readout
-    tau: tuple[float, ...] = (0.5, 1.5, 2.0)  # τ = n/D², pretraining sequences
-    fits: int = 64  # runs that the band of a seed is made of
-    fresh: int = 32  # runs that it is tested on
-    route: str = "plain"  # how readouts are found
+    dimension: Count = 16  # D, entries of an input
+    alpha: Magnitude = 10.0  # α = N/D, examples of a context
+    kappa: Magnitude = 0.5  # κ = K/D, tasks of the pool
+    noise: Nonnegative = 0.01  # ρ, variance of the label noise
+    ridge: Ridge = 1e-5  # λ, ridge of the readout
+    tau: Positives = (0.5, 1.5, 2.0)  # τ = n/D², pretraining sequences
+    fits: Annotated[int, Whole(least=32)] = 64  # runs in the band of a seed
+    fresh: Count = 32  # runs that it is tested on
+    route: str = "plain"  # solver of readouts
 
     def __post_init__(self) -> None:
-        whole_number("fits", self.fits, least=32)
-        whole_number("fresh", self.fresh)
-        checked("ridge", self.ridge, at_least=0.0)
-        checked("tau", self.tau, above=0.0, infinite=False)
+        super().__post_init__()
         self.runs()
 
     def runs(self) -> list[Pretraining]:
@@ -55,33 +57,22 @@ class Case:
 
 def theory(case: Case) -> dict[str, Labelled]:
     """The forecasts of `planning`, at the whole sizes."""
-    found = [
-        planning.forecast(
-            run.dimension,
-            context_length=run.context_length,
-            sequences=run.sequences,
-            tasks=run.tasks,
-            noise=run.noise,
-            ridge=case.ridge,
-        )
-        for run in case.runs()
-    ]
-    sequences = np.array([run.sequences for run in case.runs()])
-    axes = {"tau": np.array(case.tau)}
-    return {
-        "sizes": labelled(axes, sequences=sequences),
-        **{
-            name: labelled(
-                axes,
-                **{target: np.array([getattr(getattr(one, name), target) for one in found]) for target in ERRORS},
-            )
-            for name in ("limit", "pool", "leverage")
-        },
-    }
+
+    def forecast(run: Pretraining) -> planning.Forecast:
+        sizes = {"context_length": run.context_length, "sequences": run.sequences, "tasks": run.tasks}
+        return planning.forecast(run.dimension, **sizes, noise=run.noise, ridge=case.ridge)
+
+    def errors(name: str) -> Labelled:
+        each = [getattr(one, name) for one in found]
+        return labelled({"tau": case.tau}, **{target: [getattr(one, target) for one in each] for target in ERRORS})
+
+    found = [forecast(run) for run in case.runs()]
+    sizes = labelled({"tau": case.tau}, sequences=[run.sequences for run in case.runs()])
+    return {"sizes": sizes, **{name: errors(name) for name in FORECASTS}}
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
-    """Mean and standard deviation of runs, and which share of fresh runs their band covers."""
+    """Mean and standard deviation of runs, and the share of fresh runs that their band covers."""
     import jax
 
     from iclab.simulation import pretraining
@@ -96,41 +87,34 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
             keys=jax.random.split(jax.random.fold_in(key, i), case.fits + case.fresh),
         )
         errors = [fit.errors() for fit in fits]
-        for target in TARGETS:
+        for target in TITLES:
             drawn = np.array([getattr(one, target) for one in errors])
             band, fresh = drawn[: case.fits], drawn[case.fits :]
             mean, deviation = float(np.mean(band)), float(np.std(band, ddof=1))
             found = (mean, deviation, float(np.mean(abs(fresh - mean) <= 2 * deviation)))
-            for name, value in zip(("mean", "deviation", "covered"), found, strict=True):
+            for name, value in zip(KINDS, found, strict=True):
                 columns.setdefault(f"{target}_{name}", []).append(value)
-    return {"band": labelled({"tau": np.array(case.tau)}, **columns)}
+    return {"band": labelled({"tau": case.tau}, **columns)}
 
 
 def figure(view: View, figure: Figure) -> None:
     """Forecasts against τ, and the band of single runs."""
-    titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
-    accounts = {name: view.theory[name] for name in ("limit", "pool", "leverage")}
-    for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
-        tau = accounts["limit"].tau
-        for name, mark in (("limit", "_"), ("pool", "+"), ("leverage", "x")):
-            axes.plot(tau, accounts[name][target], mark, color=figures.INK, ms=7, zorder=5, label=f"forecast: {name}")
+    for axes, (target, title) in zip(figure.subplots(1, 2), TITLES.items(), strict=True):
+        tau = view.theory.limit.tau
+        for name, mark in FORECASTS.items():
+            forecast = view.theory[name][target]
+            axes.plot(tau, forecast, mark, color=figures.INK, ms=7, zorder=5, label=f"forecast: {name}")
         if view.simulation:
-            band = view.simulation.band
+            band, style = view.simulation.band, {"fmt": "o", "ms": 4, "color": figures.COLORS[1]}
             mean, deviation = (band[f"{target}_{name}"].mean("seed") for name in ("mean", "deviation"))
-            axes.errorbar(
-                tau, mean, yerr=2 * deviation, fmt="o", ms=4, color=figures.COLORS[1], label="runs, ± 2 deviations"
-            )
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_title(title)
-        axes.set_xlabel(SEQUENCES)
-        axes.set_ylabel("mean squared error")
+            axes.errorbar(tau, mean, yerr=2 * deviation, label="runs, ± 2 deviations", **style)
+        axes.set(xscale="log", yscale="log", title=title, xlabel=SEQUENCES, ylabel="mean squared error")
         axes.legend(fontsize=7)
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The share of fresh runs inside the band, over all seeds, errors and sizes."""
+    """The share of fresh runs in the band, over all seeds, errors and sizes."""
 
     bound: float
     at_most: bool = False
@@ -138,7 +122,7 @@ class Coverage:
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The share, at least or at most the bound."""
         band = result["simulation/band"].to_dataset()
-        shares = {target: band[f"{target}_covered"] for target in TARGETS}
+        shares = {target: band[f"{target}_covered"] for target in TITLES}
         whole = float(np.mean([float(share.mean()) for share in shares.values()]))
         word = "most" if self.at_most else "least"
         return Verdict(
@@ -156,32 +140,27 @@ class Coverage:
         )
 
 
-KINDS = {
-    "mean": ("mean", "mean over runs", "label²"),
-    "deviation": ("deviation", "standard deviation of single runs", "label²"),
-    "covered": ("share", "share of fresh runs in the band", ""),
-}
-BAND = vocabulary(
-    {
-        f"{target}_{kind}": (f"{symbol}({VOCABULARY[target].symbol})", f"{words}: {VOCABULARY[target].words}", unit)
-        for kind, (symbol, words, unit) in KINDS.items()
-        for target in TARGETS
-    }
-)
+FULL = Case(dimension=40, tau=(0.2, 0.5, 1.5, 2.0, 4.0, 8.0), route="auto")
 
 STUDY = Study(
     name="forecast",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), size=(8.0, 3.6)),
-        "full": Preset(
-            replace(Case(), dimension=40, tau=(0.2, 0.5, 1.5, 2.0, 4.0, 8.0), route="auto"), size=(8.0, 3.6)
-        ),
-    },
+    presets={"quick": Preset(Case(), size=(8.0, 3.6)), "full": Preset(FULL, size=(8.0, 3.6))},
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=(Coverage(0.90), Coverage(0.99, at_most=True)),
-    vocabulary=SIZES | BAND,
+    vocabulary=SIZES
+    | vocabulary(
+        {
+            f"{target}_{kind}": (
+                f"{symbol}({VOCABULARY[target].symbol})",
+                f"{words}: {VOCABULARY[target].words}",
+                unit,
+            )
+            for kind, (symbol, words, unit) in KINDS.items()
+            for target in TITLES
+        }
+    ),
 )

@@ -1,10 +1,9 @@
 """For which pools and noise does a best context length exist, beyond which longer contexts hurt?
 
-The best length α* = N/D of a context is finite for small pools and infinite for large ones. Two accounts of the
-border between them are compared: a formula for the pool size κ_c at which the error turns from rising to falling at
-large α, and a scan of the error over all context lengths. For few sequences the border lies above κ = min(τ, 1),
-the line of the published figure, as soon as labels are noisy. Published as figure 3 of arXiv 2405.11751; κ_c goes
-beyond it.
+The best length α* = N/D of a context is finite for small pools and infinite for large ones. Theory gives the border
+between them twice: by a formula for the pool size κ_c at which the error turns from rising to falling at large α, and
+by a scan of the error over all context lengths. For few sequences the border lies above κ = min(τ, 1), the line of
+the published figure, as soon as labels are noisy. Published as figure 3 of arXiv 2405.11751; κ_c goes beyond it.
 """
 
 from dataclasses import dataclass, replace
@@ -14,16 +13,23 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab.claims import Within
-from iclab.outcomes.errors import BestLengthMap, CriticalTasks
+from iclab.numerics import Checked
+from iclab.outcomes import Labelled, labelled, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining.sizes import TASKS, Span, column
 from iclab.study import Figure, Preset, Study, View
 
+BORDERS = ("line", "critical", "scanned")
+TITLES = {
+    "known_few": "tasks of the pool, few sequences",
+    "few": "new tasks, few sequences",
+    "many": "new tasks, many sequences",
+}
 _HALVINGS = 26  # of the bracket of a border: to 1e-6 of it
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Checked):
     """Two numbers of pretraining sequences, without ridge."""
 
     few: float = 0.5  # τ = n/D² below interpolation; published
@@ -32,40 +38,36 @@ class Case:
     noise: Span = Span(0.01, 1.0, 41)  # ρ, variance of the label noise
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for tau in (self.few, self.many):
             Ratios(1.0, 1.0, tau, 0.0)
 
 
-def theory(case: Case) -> dict[str, BestLengthMap | CriticalTasks]:
+def theory(case: Case) -> dict[str, Labelled]:
     """The best context length over pool size and noise; its border by formula and by scan."""
-    from iclab.theory import generalization
+    from iclab.theory.generalization import best_alpha, critical_kappa
 
     kappa, noise = case.kappa.grid(), case.noise.grid()
 
-    def best(tau: float, target: str) -> BestLengthMap:
-        return BestLengthMap(noise, kappa, generalization.best_alpha(kappa, tau, column(noise), target=target))
+    def best(tau: float, target: str) -> Labelled:
+        return labelled({"noise": noise, "kappa": kappa}, alpha=best_alpha(kappa, tau, column(noise), target=target))
 
-    return {
-        "known_few": best(case.few, "idg"),
-        "few": best(case.few, "icl"),
-        "many": best(case.many, "icl"),
-        "line_few": CriticalTasks(noise, np.full_like(noise, min(case.few, 1.0))),
-        "line_many": CriticalTasks(noise, np.full_like(noise, min(case.many, 1.0))),
-        "critical_few": CriticalTasks(noise, generalization.critical_kappa(case.few, noise)),
-        "critical_many": CriticalTasks(noise, generalization.critical_kappa(case.many, noise)),
-        "scanned_few": CriticalTasks(noise, scanned_border(case.few, noise)),
-        "scanned_many": CriticalTasks(noise, scanned_border(case.many, noise)),
-    }
+    found = {"known_few": best(case.few, "idg"), "few": best(case.few, "icl"), "many": best(case.many, "icl")}
+    for kind, tau in (("few", case.few), ("many", case.many)):
+        lines = np.full_like(noise, min(tau, 1.0)), critical_kappa(tau, noise), scanned_border(tau, noise)
+        for name, line in zip(BORDERS, lines, strict=True):
+            found[f"{name}_{kind}"] = labelled({"noise": noise}, kappa=line)
+    return found
 
 
 def scanned_border(tau: float, noise: Float[np.ndarray, "noise"]) -> Float[np.ndarray, "noise"]:
     """The pool size at which the best context length for new tasks becomes infinite, by bisection."""
-    from iclab.theory import generalization
+    from iclab.theory.generalization import best_alpha
 
     low, high = np.full_like(noise, 0.5 * min(tau, 1.0)), np.full_like(noise, 10 * (1 + np.max(noise)))
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        finite = np.isfinite(generalization.best_alpha(middle, tau, noise))
+        finite = np.isfinite(best_alpha(middle, tau, noise))
         low, high = np.where(finite, middle, low), np.where(finite, high, middle)
     return 0.5 * (low + high)
 
@@ -78,15 +80,12 @@ def figure(view: View, figure: Figure) -> None:
     panels = figure.subplots(1, 3, sharey=True)
     norm = LogNorm(1, 1000)
     colors = ScalarMappable(norm, "viridis")
-    for axes, name in zip(panels, _TITLES, strict=True):
+    for axes, (name, title) in zip(panels, TITLES.items(), strict=True):
         found = view.theory[name]
         finite = found.alpha.where(np.isfinite(found.alpha))
         image = axes.pcolormesh(found.kappa, found.noise, finite, norm=norm, cmap="viridis", shading="nearest")
         image.set_rasterized(True)
-        axes.set_facecolor("#e8e8e8")
-        axes.set_yscale("log")
-        axes.set_xlabel(TASKS)
-        axes.set_title(_TITLES[name])
+        axes.set(facecolor="#e8e8e8", yscale="log", xlabel=TASKS, title=title)
         kind = name.removeprefix("known_")
         line, border = (view.theory[f"{what}_{kind}"] for what in ("line", "critical"))
         figures.dashed_line(axes, line.kappa, line.noise, color="#ffffff", label="κ = min(τ, 1)")
@@ -97,12 +96,6 @@ def figure(view: View, figure: Figure) -> None:
     panels[0].set_ylabel("label noise  ρ")
     figure.colorbar(colors, ax=panels, label="best context length  α*", extend="both")
 
-
-_TITLES = {
-    "known_few": "tasks of the pool, few sequences",
-    "few": "new tasks, few sequences",
-    "many": "new tasks, many sequences",
-}
 
 STUDY = Study(
     name="non-monotone-context",
@@ -123,5 +116,13 @@ STUDY = Study(
             most=1e-5,
         )
         for kind in ("few", "many")
+    ),
+    vocabulary=vocabulary(
+        {
+            f"{name}_{kind}/kappa": ("κ_c", "critical number of tasks for each dimension")
+            for name in BORDERS
+            for kind in ("few", "many")
+        },
+        alpha=("α*", "best number of examples for each dimension"),
     ),
 )

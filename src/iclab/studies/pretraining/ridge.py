@@ -1,86 +1,78 @@
 """Which ridge is best, and does it remove the peak?
 
 A ridge λ on the readout smooths the peak of the error at τ = n/D² = 1. The best one removes it: the error then falls
-with every further pretraining sequence. New tasks want another ridge than tasks of the pool, unless every context
-has a fresh task. Theory is the proportional limit at any ridge, without one, and at the best one for each target.
-Simulation draws runs and fits their readouts. The claims are that the formulas with ridge meet those without, at
-first order in the ridge, and that the means of runs tend to the limit with a gap of order 1/D. The curves with
-several ridges are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
+with every further pretraining sequence. The best ridge for new tasks is not the best for tasks of the pool, unless
+every context has a fresh task. Theory is the proportional limit at any ridge, without one, and at the best one for
+each target. Simulation draws runs and fits their readouts. The claims are that the formulas with ridge tend to those
+without, at first order in the ridge, and that the means of runs tend to the limit with a gap of order 1/D. The curves
+with several ridges are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
 """
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from iclab import figures
-from iclab.claims import SLACK, LimitOfMeans, Verdict, fitted_order
-from iclab.numerics import checked
-from iclab.outcomes import Labelled, Levels
-from iclab.outcomes.errors import BestRidges, ErrorsByRidgeAndSequences, ErrorsBySequences
-from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining.runs import Draws, Grid, Run
-from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes
-from iclab.study import Axes, Figure, Key, Preset, Study, View
+from iclab.claims import SLACK, Verdict, fitted_order
+from iclab.numerics import Checked, Magnitude, Nonnegative, Positives, Reals
+from iclab.outcomes import Labelled, labelled, parts, vocabulary
+from iclab.problem import Ratios
+from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Run, drawn_runs, simulated
+from iclab.studies.pretraining.sizes import SEQUENCES, TITLES, Span, around, bounds, colored_as, column, error_axes
+from iclab.study import Axes, Figure, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Checked):
     """One pool, pretrained on more and more sequences at several ridges."""
 
-    alpha: float = 10.0  # α = N/D, examples of a context; published
-    kappa: float = 2.0  # κ = K/D, tasks of the pool; published: a fresh task for each context (inf)
-    noise: float = 0.01  # ρ, variance of the label noise; published
-    ridge: tuple[float, ...] = (1e-5, 0.1, 1.0)  # λ, ridges of the curves; published
+    alpha: Magnitude = 10.0  # α = N/D, examples of a context; published
+    kappa: Magnitude = 2.0  # κ = K/D, tasks of the pool; published: a fresh task for each context (inf)
+    noise: Nonnegative = 0.01  # ρ, variance of the label noise; published
+    ridge: Annotated[tuple[float, ...], Reals(at_least=0.0, infinite=True)] = (1e-5, 0.1, 1.0)  # λ; published
     tau: Span = Span(0.1, 10.0, 122)  # τ = n/D², pretraining sequences
-    small_ridge: tuple[float, ...] = (1e-6, 1e-7, 1e-8)  # λ that stand for none
-    drawn_ridge: tuple[float, ...] = (0.1, 1.0)  # λ of the drawn runs
-    drawn_tau: tuple[float, ...] = (0.5, 1.0, 2.0)  # τ of the drawn runs
+    small_ridge: Positives = (1e-6, 1e-7, 1e-8)  # λ in place of none
+    drawn_ridge: Annotated[tuple[float, ...], Reals(at_least=0.0)] = (0.1, 1.0)  # λ of the drawn runs
+    drawn_tau: Positives = (0.5, 1.0, 2.0)  # τ of the drawn runs
     draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         Ratios(self.alpha, self.kappa, 1.0, self.noise)
-        checked("ridge", self.ridge, at_least=0.0)
-        checked("small_ridge", self.small_ridge, above=0.0, infinite=False)
-        checked("drawn_ridge", self.drawn_ridge, at_least=0.0, infinite=False)
-        checked("drawn_tau", self.drawn_tau, above=0.0, infinite=False)
 
     @property
     def drawn(self) -> Grid:
         """The runs that are drawn."""
 
         def run(dimension: int, ridge: float, tau: float) -> Run:
-            return Run(Pretraining.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension), ridge)
+            return Run.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension, ridge)
 
         return Grid.of(run, dimension=self.draws.dimension, ridge=self.drawn_ridge, tau=self.drawn_tau)
 
 
-def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequences | BestRidges | Labelled | Levels]:
+def theory(case: Case) -> dict[str, Labelled]:
     """Errors at several ridges, without one, and at the best ridge for each target."""
-    from iclab.theory import generalization
+    from iclab.theory.generalization import best_ridge, errors
 
     tau = around(case.tau.grid(), [1.0])
     ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
 
-    def at(ridges: tuple[float, ...]) -> ErrorsByRidgeAndSequences:
-        found = generalization.errors(ratios, ridge=column(ridges))
-        return ErrorsByRidgeAndSequences(np.array(ridges), tau, found.icl, found.idg, found.train)
+    def at(ridge: tuple[float, ...]) -> Labelled:
+        return labelled({"ridge": ridge, "tau": tau}, **parts(errors(ratios, ridge=column(ridge)), *ERRORS))
 
-    without = generalization.errors(ratios)
-    new, known = (generalization.best_ridge(ratios, target=target) for target in ("icl", "idg"))
+    best = {target: best_ridge(ratios, target=target) for target in TITLES}
     return {
         "curves": at(case.ridge),
         "small": at(case.small_ridge),
-        "none": ErrorsBySequences.of(tau, without),
-        "best": BestRidges(
-            tau,
-            new,
-            known,
-            generalization.errors(ratios, ridge=new).icl,
-            generalization.errors(ratios, ridge=known).idg,
+        "none": labelled({"tau": tau}, **parts(errors(ratios), *ERRORS)),
+        "best": labelled(
+            {"tau": tau},
+            **{f"{target}_ridge": ridge for target, ridge in best.items()},
+            **{target: getattr(errors(ratios, ridge=ridge), target) for target, ridge in best.items()},
         ),
         "sizes": case.drawn.sizes(),
         "runs": case.drawn.limit(),
@@ -88,51 +80,36 @@ def theory(case: Case) -> dict[str, ErrorsByRidgeAndSequences | ErrorsBySequence
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
-    """Errors of drawn runs, exact for the readout of each."""
-    return {"runs": case.drawn.simulated(case.draws, key=key)}
-
-
 def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks and on the pool at several ridges and at the best; the best ridges."""
     *panels, ridges = figure.subplots(1, 3)
     curves, best = view.theory.curves, view.theory.best
-    titles = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
-    for axes, (target, title) in zip(panels, titles.items(), strict=True):
+    for axes, (target, title) in zip(panels, TITLES.items(), strict=True):
         for color, ridge in figures.colored(curves.ridge.values):
-            figures.theory_line(
-                axes, curves.tau, curves[target].sel(ridge=ridge), color=color, label=f"λ = {ridge:g}"
-            )
+            curve = curves[target].sel(ridge=ridge)
+            figures.theory_line(axes, curves.tau, curve, color=color, label=f"λ = {ridge:g}")
         figures.dashed_line(axes, best.tau, best[target], color=figures.INK, label="best λ at each τ")
         if view.simulation:
-            _draw_runs(axes, view, target)
+            runs, label = drawn_runs(view)
+            for i, (color, ridge) in enumerate(colored_as(curves.ridge.values, runs.ridge.values)):
+                one = runs.sel(ridge=ridge)
+                figures.mean_points(axes, one.whole_tau, one[target], color=color, label=None if i else label)
         error_axes(axes, view, SEQUENCES, title=title)
-    panels[0].legend(
-        loc="upper left",
-    )
-    figures.theory_line(ridges, best.tau, best.icl_ridge, color=figures.COLORS[0], label="for new tasks")
-    figures.theory_line(ridges, best.tau, best.idg_ridge, color=figures.COLORS[1], label="for tasks of the pool")
-    ridges.set_xscale("log")
-    ridges.set_yscale("symlog", linthresh=1e-3)
-    ridges.set_ylim(bottom=0)
-    ticks = [0, *(10.0**power for power in range(-3, 10) if 10.0**power <= ridges.get_ylim()[1])]
-    ridges.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-    ridges.set_yticks([], minor=True)
-    ridges.set_xlabel(SEQUENCES)
-    ridges.set_ylabel("ridge  λ")
-    ridges.set_title("best ridge")
-    ridges.legend()
+    panels[0].legend(loc="upper left")
+    _draw_best(ridges, best)
 
 
-def _draw_runs(axes: Axes, view: View, target: str) -> None:
-    """Means of runs in the highest dimension, at the τ of their whole sizes, in the colors of their ridges."""
-    sizes, runs = view.theory.sizes, view.simulation.runs
-    ridges, largest = list(view.theory.curves.ridge.values), runs.dimension.values[-1]
-    for i, ridge in enumerate(runs.ridge.values):
-        tau = sizes.sequences.sel(dimension=largest, ridge=ridge) / largest**2
-        color = figures.colors(len(ridges))[ridges.index(ridge)] if ridge in ridges else figures.INK
-        label = f"drawn runs, D = {largest}" if i == 0 else None
-        figures.mean_points(axes, tau, runs[target].sel(dimension=largest, ridge=ridge), color=color, label=label)
+def _draw_best(axes: Axes, best: "xr.Dataset") -> None:
+    """The best ridges on a scale that also shows 0."""
+    figures.theory_line(axes, best.tau, best.icl_ridge, color=figures.COLORS[0], label="for new tasks")
+    figures.theory_line(axes, best.tau, best.idg_ridge, color=figures.COLORS[1], label="for tasks of the pool")
+    axes.set(title="best ridge", xlabel=SEQUENCES, ylabel="ridge  λ", xscale="log")
+    axes.set_yscale("symlog", linthresh=1e-3)
+    axes.set_ylim(bottom=0)
+    ticks = [0, *(10.0**power for power in range(-3, 10) if 10.0**power <= axes.get_ylim()[1])]
+    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axes.set_yticks([], minor=True)
+    axes.legend()
 
 
 @dataclass(frozen=True)
@@ -161,34 +138,23 @@ class ExactWithoutRidge:
         )
 
 
+FULL = Case(
+    kappa=np.inf, tau=Span(0.05, 20.0, 402), drawn_ridge=(1e-5, 0.1, 1.0), drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
+    draws=Draws((25, 50, 100), (8, 2, 1)),
+)  # fmt: skip
+
 STUDY = Study(
     name="ridge",
     question=str(__doc__),
     version=2,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(11.0, 3.8)),
-        "full": Preset(
-            replace(
-                Case(),
-                kappa=float("inf"),
-                tau=Span(0.05, 20.0, 402),
-                drawn_ridge=(1e-5, 0.1, 1.0),
-                drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
-                draws=Draws((25, 50, 100), (8, 2, 1)),
-            ),
-            seeds=8,
-            size=(11.0, 3.8),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory,
-    simulation=simulation,
+    simulation=simulated,
     figure=figure,
-    claims=(
-        ExactWithoutRidge(),
-        LimitOfMeans(
-            "theory/runs",
-            "simulation/runs",
-            "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
-        ),
+    claims=(ExactWithoutRidge(), MEANS_TEND),
+    vocabulary=SIZES
+    | vocabulary(
+        icl_ridge=("λ_ICL", "ridge of least error on new tasks"),
+        idg_ridge=("λ_IDG", "ridge of least error on tasks of the pool"),
     ),
 )

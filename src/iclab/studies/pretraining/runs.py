@@ -1,37 +1,50 @@
-"""Grids of drawn pretraining runs: whole sizes, what theory says of them, and what simulation finds."""
+"""Grids of drawn pretraining runs: their whole sizes, their errors in theory and in simulation."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 
 import numpy as np
 
-from iclab.numerics import require, whole_number
+from iclab.claims import LimitOfMeans
+from iclab.numerics import Checked, Counts, Real, require, whole_number
 from iclab.outcomes import Errors, FittedErrors, Labelled, labelled, vocabulary
-from iclab.problem import Pretraining, checked_lengths
+from iclab.problem import Pretraining, Ratios
+from iclab.study import View
 
 if TYPE_CHECKING:
+    import xarray as xr
     from jaxtyping import PRNGKeyArray
 
     from iclab.problem import ContextLaw
     from iclab.simulation.pretraining import RidgeSolver
 
+__all__ = ["ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "drawn_runs", "largest", "simulated"]
+
+Ridge = Annotated[float, Real(at_least=0.0, infinite=True)]
 ERRORS = ("icl", "idg", "train")
+MEANS_TEND = LimitOfMeans(
+    "theory/runs",
+    "simulation/runs",
+    "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
+)
 SIZES = vocabulary(
-    sequences=("n", "pretraining sequences"), tasks=("K", "tasks of the pool; 0: a fresh one for every sequence")
+    {"bounds/loss": ("e", "errors of predicting 0 and of knowing the task", "label²")},
+    sequences=("n", "pretraining sequences"),
+    tasks=("K", "tasks of the pool; 0: a fresh one for every sequence"),
 )
 
 
 @dataclass(frozen=True)
-class Draws:
-    """How often runs are drawn. Raises ValueError for sizes below 1 and unless there is a number for each D."""
+class Draws(Checked):
+    """Number of drawn runs in each dimension. Raises ValueError for sizes below 1 and unless each has a number."""
 
-    dimension: tuple[int, ...]  # D, entries of an input, smallest first
+    dimension: Counts  # D, entries of an input, smallest first
     each: tuple[int, ...]  # runs drawn for each seed, a number for each dimension
-    route: str = "auto"  # how readouts are found; one for all runs of a dimension saves compilation
+    route: str = "auto"  # solver of readouts; one for all runs of a dimension saves compilation
 
     def __post_init__(self) -> None:
-        checked_lengths(self.dimension, "dimension")
+        super().__post_init__()
         for count in self.each:
             whole_number("each", count)
         require(
@@ -48,6 +61,11 @@ class Run(NamedTuple):
     inputs: tuple[float, ...] | None = None  # relative eigenvalues
     tasks: tuple[float, ...] | None = None
     new: "ContextLaw | None" = None
+
+    @classmethod
+    def of(cls, ratios: Ratios, dimension: int, ridge: float = 0.0) -> "Run":
+        """The run whose whole sizes are next to the ratios."""
+        return cls(Pretraining.of(ratios, dimension), ridge)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,23 +85,23 @@ class Grid:
         return cls(points, runs)
 
     def sizes(self) -> Labelled:
-        """Whole sizes of every run; theory is asked at the ratios that they have."""
+        """Whole sizes of every run; theory is evaluated at their ratios."""
         names = ("context_length", "tasks", "sequences")
         values = {name: self._each(lambda run, name=name: getattr(run.size, name) or 0) for name in names}
         return labelled(self.axes, **values)
 
-    def predicted(self, answer: Callable[[Run], Errors]) -> Labelled:
-        """What theory says of each run."""
+    def predicted(self, prediction: Callable[[Run], Errors]) -> Labelled:
+        """Predicted errors of each run."""
         found = np.empty(self.runs.shape, dtype=object)
         for at in np.ndindex(found.shape):
-            found[at] = answer(self.runs.item(at))
+            found[at] = prediction(self.runs.item(at))
         return self._errors(lambda name: _values(found, name))
 
     def limit(self) -> Labelled:
         """Errors of the proportional limit at the ratios of the whole sizes."""
-        from iclab.theory import generalization
+        from iclab.theory.generalization import errors
 
-        return self.predicted(lambda run: generalization.errors(run.size.ratios, ridge=run.ridge))
+        return self.predicted(lambda run: errors(run.size.ratios, ridge=run.ridge))
 
     def simulated(self, draws: Draws, *, beside: "tuple[Grid, ...]" = (), key: "PRNGKeyArray") -> Labelled:
         """Means over the draws of one seed.
@@ -112,6 +130,21 @@ class Grid:
         return labelled(self.axes, **{name: values(name) for name in ERRORS})
 
 
+class DrawnCase(Protocol):
+    """A case of drawn runs."""
+
+    @property
+    def draws(self) -> Draws: ...
+
+    @property
+    def drawn(self) -> Grid: ...
+
+
+def simulated(case: DrawnCase, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+    """Errors of the drawn runs of a case, exact for the readout of each: the simulation of several studies."""
+    return {"runs": case.drawn.simulated(case.draws, key=key)}
+
+
 def _mean_errors(run: Run, solver: "RidgeSolver", keys: "PRNGKeyArray") -> FittedErrors:
     from iclab.simulation import pretraining
 
@@ -136,3 +169,15 @@ def largest(sizes: list[Pretraining]) -> Pretraining:
 
 def _values(found: np.ndarray, name: str) -> np.ndarray:
     return np.reshape([float(getattr(errors, name)) for errors in found.flat], found.shape)
+
+
+def drawn_runs(view: View, suffix: str = "") -> tuple["xr.Dataset", str]:
+    """Errors of drawn runs in the highest dimension beside the ratios of their whole sizes, and the label of both.
+
+    Of groups `runs` and `sizes` with the suffix. The ratios are `whole_alpha`, `whole_kappa` and `whole_tau`.
+    """
+    runs, sizes = view.simulation[f"runs{suffix}"], view.theory[f"sizes{suffix}"]
+    d = runs.dimension.values[-1]
+    runs, sizes = runs.sel(dimension=d), sizes.sel(dimension=d)
+    whole = {"alpha": sizes.context_length / d, "kappa": sizes.tasks / d, "tau": sizes.sequences / d**2}
+    return runs.assign({f"whole_{name}": ratio for name, ratio in whole.items()}), f"drawn runs, D = {d}"

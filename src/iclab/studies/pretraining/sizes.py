@@ -1,42 +1,46 @@
-"""What studies of finite pretraining share: sizes on a grid, pools of given dimension, axes of sizes and errors."""
+"""Shared parts of studies of finite pretraining: grids of sizes, pools of given dimension, panels of errors."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.numerics import require, whole_number
-from iclab.outcomes import Errors, Levels
-from iclab.problem import Pool
+from iclab.numerics import Checked, Whole, require
+from iclab.outcomes import Errors, Labelled, labelled
+from iclab.problem import ContextLaw, Pool, SphereTasks
+from iclab.studies.pretraining.runs import ERRORS
 from iclab.study import Axes, View
 
-if TYPE_CHECKING:
-    from iclab.problem import ContextLaw
+__all__ = [
+    "LENGTH", "SEQUENCES", "TASKS", "TITLES", "Span", "around", "bounds", "colored_as", "column", "error_axes",
+    "law_of", "pool_of", "table",
+]  # fmt: skip
 
 _STREAM = 20250517  # of pools at finite dimension, which theory takes as given
 
+TITLES = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
 LENGTH = "examples of a context  $\\alpha = N/D$"
 TASKS = "tasks of the pool  $\\kappa = K/D$"
 SEQUENCES = "pretraining sequences  $\\tau = n/D^2$"
 
 
 @dataclass(frozen=True)
-class Span:
+class Span(Checked):
     """Sizes from one to another, in equal ratios. Raises ValueError unless 0 < least < most."""
 
     least: float  # the smallest size
     most: float  # the largest size
-    points: int = 121  # how many sizes
+    points: Annotated[int, Whole(least=2)] = 121  # number of sizes
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             0 < self.least < self.most < np.inf,
             f"least and most must be positive and finite, least below most; got {self.least!r} and {self.most!r}.",
         )
-        whole_number("points", self.points, least=2)
 
     def grid(self) -> Float[np.ndarray, "point"]:
         """The sizes, in rising order."""
@@ -54,46 +58,40 @@ def column(values: Iterable[float]) -> Float[np.ndarray, "n 1"]:
     return np.array(tuple(values), dtype=float)[:, None]
 
 
-def law_of(dimension: int, *, alpha: float, kappa: float, noise: float, pool: int = 0) -> "ContextLaw":
+def law_of(dimension: int, *, alpha: float, kappa: float, noise: float, pool: int = 0) -> ContextLaw:
     """Contexts of N = αD examples with K = κD tasks on the sphere; `pool` numbers pools, each always the same.
 
     Sizes are rounded, to one at least; κ = ∞ gives a fresh task to every context.
     """
-    from iclab.theory import finite_size
-
-    tasks = finite_size.SphereTasks(dimension)
+    tasks = SphereTasks(dimension)
     if np.isfinite(kappa):
         count = max(1, round(kappa * dimension))
         tasks = Pool(tasks.draw(count, np.random.default_rng((_STREAM, pool))))
-    return finite_size.ContextLaw(tasks, max(1, round(alpha * dimension)), noise)
+    return ContextLaw(tasks, max(1, round(alpha * dimension)), noise)
 
 
-def pool_of(law: "ContextLaw") -> Float[np.ndarray, "K D"]:
+def pool_of(law: ContextLaw) -> Float[np.ndarray, "K D"]:
     """The tasks of a law that has a pool."""
     assert isinstance(law.tasks, Pool)
     return law.tasks.vectors
 
 
-def table(answer: Callable[..., Errors], *axes: Iterable) -> dict[str, Float[np.ndarray, "..."]]:
-    """ICL, IDG and training errors of one answer for each point of a grid."""
+def table(prediction: Callable[..., Errors], *axes: Iterable) -> dict[str, Float[np.ndarray, "..."]]:
+    """ICL, IDG and training errors of a prediction at each point of a grid."""
     lists = [tuple(axis) for axis in axes]
     shape = tuple(len(axis) for axis in lists)
-    found = [answer(*(axis[i] for axis, i in zip(lists, at, strict=True))) for at in np.ndindex(shape)]
-    return {name: np.reshape([getattr(errors, name) for errors in found], shape) for name in ("icl", "idg", "train")}
+    found = [prediction(*(axis[i] for axis, i in zip(lists, at, strict=True))) for at in np.ndindex(shape)]
+    return {name: np.reshape([getattr(errors, name) for errors in found], shape) for name in ERRORS}
 
 
-def bounds(noise: float) -> Levels:
-    """The errors of predicting nothing and of knowing the task."""
-    return Levels(np.array([1 + noise, noise]))
+def bounds(noise: float) -> Labelled:
+    """The errors of predicting 0 and of knowing the task."""
+    return labelled({"plateau": None}, loss=np.array([1 + noise, noise]))
 
 
 def error_axes(axes: Axes, view: View, sizes: str, *, title: str) -> None:
-    """Logarithmic axes of sizes and errors; the bounds of the study are dotted lines where they are in sight."""
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_title(title)
-    axes.set_xlabel(sizes)
-    axes.set_ylabel("mean squared error")
+    """Logarithmic axes of sizes and errors, with the bounds of the study as dotted lines where they are in view."""
+    axes.set(xscale="log", yscale="log", title=title, xlabel=sizes, ylabel="mean squared error")
     seen = axes.get_ylim()
     levels = view.theory.bounds.loss.values
     for level, name, side in zip(levels, ("1 + ρ", "ρ"), ("bottom", "top"), strict=True):
@@ -101,3 +99,9 @@ def error_axes(axes: Axes, view: View, sizes: str, *, title: str) -> None:
             figures.level_lines(axes, [level])
             axes.annotate(name, (1.01, level), xycoords=("axes fraction", "data"), va=side, size=7, color="#777777")
     axes.set_ylim(seen)
+
+
+def colored_as(curves: Iterable[float], points: Iterable[float]) -> list[tuple[str, float]]:
+    """Points in the colors of curves with the same values, in ink where there is no such curve."""
+    colors = {value: color for color, value in figures.colored(curves)}
+    return [(colors.get(point, figures.INK), point) for point in points]

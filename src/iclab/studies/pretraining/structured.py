@@ -14,36 +14,32 @@ import numpy as np
 
 from iclab import figures
 from iclab.claims import LimitOfMeans
-from iclab.numerics import checked
-from iclab.outcomes import Errors, Labelled, Levels
-from iclab.outcomes.errors import ErrorsBySequences
+from iclab.numerics import Checked, Magnitude, Nonnegative, Positive, Positives
+from iclab.outcomes import Errors, Labelled, labelled, parts
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
-from iclab.studies.pretraining.runs import Draws, Grid, Run
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, drawn_runs, simulated
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, bounds, error_axes
-from iclab.study import Figure, Key, Preset, Study, View
+from iclab.study import Figure, Preset, Study, View
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Checked):
     """Pretraining on structured data, tests on white tasks."""
 
-    alpha: float = 4.0  # α = N/D, examples of a context
-    test_alpha: float = 32.0  # α at test
-    kappa: float = 0.6  # κ = K/D, tasks of the pool
-    noise: float = 0.1  # ρ, variance of the label noise
-    ridge: float = 1e-3  # λ, ridge of the readout
-    input_power: float = 0.7  # inputs have eigenvalues in proportion to j^-power
-    task_power: float = 0.4  # tasks have eigenvalues in proportion to (D + 1 − j)^-power
+    alpha: Magnitude = 4.0  # α = N/D, examples of a context
+    test_alpha: Positive = 32.0  # α at test
+    kappa: Magnitude = 0.6  # κ = K/D, tasks of the pool
+    noise: Nonnegative = 0.1  # ρ, variance of the label noise
+    ridge: Ridge = 1e-3  # λ, ridge of the readout
+    input_power: Nonnegative = 0.7  # inputs have eigenvalues in proportion to j^-power
+    task_power: Nonnegative = 0.4  # tasks have eigenvalues in proportion to (D + 1 − j)^-power
     tau: Span = Span(0.2, 10.0, 25)  # τ = n/D², pretraining sequences of the curves
-    drawn_tau: tuple[float, ...] = (0.6, 2.0)  # τ of the drawn runs
+    drawn_tau: Positives = (0.6, 2.0)  # τ of the drawn runs
     draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         Ratios(self.alpha, self.kappa, np.array(self.drawn_tau), self.noise)
-        checked("test_alpha", self.test_alpha, above=0.0, infinite=False)
-        checked("ridge", self.ridge, at_least=0.0)
-        for name in ("input_power", "task_power"):
-            checked(name, getattr(self, name), at_least=0.0, infinite=False)
 
     def spectra(self, dimension: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Relative eigenvalues of inputs and of tasks, with which labels have variance 1 before noise."""
@@ -52,15 +48,18 @@ class Case:
         inputs = inputs / np.mean(inputs)
         return tuple(inputs.tolist()), tuple((tasks / np.mean(inputs * tasks)).tolist())
 
+    def test_length(self, dimension: int) -> int:
+        """N at test."""
+        return max(1, round(self.test_alpha * dimension))
+
     def predicted(self, ratios: Ratios, dimension: int) -> Errors:
         """The limit: ICL on white tasks at the test length, IDG and training error as in pretraining."""
-        from iclab.theory import generalization
+        from iclab.theory.generalization import Shift, structured_errors
 
         inputs, tasks = (np.array(part) for part in self.spectra(dimension))
-        shift = generalization.Shift(alpha=max(1, round(self.test_alpha * dimension)) / dimension)
 
-        def errors(shift: "generalization.Shift | None") -> Errors:
-            return generalization.structured_errors(
+        def errors(shift: Shift | None) -> Errors:
+            return structured_errors(
                 ratios,
                 task_eigenvalues=tasks,
                 input_eigenvalues=inputs,
@@ -69,6 +68,7 @@ class Case:
                 shift=shift,
             )
 
+        shift = Shift(alpha=self.test_length(dimension) / dimension)
         return replace(errors(None), icl=errors(shift).icl)
 
     @property
@@ -78,67 +78,51 @@ class Case:
         def run(dimension: int, tau: float) -> Run:
             size = Pretraining.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension)
             inputs, tasks = self.spectra(dimension)
-            length = max(1, round(self.test_alpha * dimension))
-            new = ContextLaw(SphereTasks(dimension), length, self.noise, np.diag(inputs))
+            new = ContextLaw(SphereTasks(dimension), self.test_length(dimension), self.noise, np.diag(inputs))
             return Run(size, self.ridge, inputs, tasks, new)
 
         return Grid.of(run, dimension=self.draws.dimension, tau=self.drawn_tau)
 
 
-def theory(case: Case) -> dict[str, Labelled | ErrorsBySequences | Levels]:
+def theory(case: Case) -> dict[str, Labelled]:
     """Curves with the spectrum of the highest dimension, and the limit for every drawn run."""
-    from iclab.theory import generalization
+    from iclab.theory.generalization import errors
 
     tau = case.tau.grid()
-    curves = case.predicted(Ratios(case.alpha, case.kappa, tau, case.noise), case.draws.dimension[-1])
-    white = generalization.errors(Ratios(case.alpha, case.kappa, tau, case.noise), ridge=case.ridge)
+    ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
+    curves = case.predicted(ratios, case.draws.dimension[-1])
     return {
-        "curves": ErrorsBySequences.of(tau, curves),
-        "white": ErrorsBySequences.of(tau, white),
+        "curves": labelled({"tau": tau}, **parts(curves, *ERRORS)),
+        "white": labelled({"tau": tau}, **parts(errors(ratios, ridge=case.ridge), *ERRORS)),
         "sizes": case.drawn.sizes(),
         "runs": case.drawn.predicted(lambda run: case.predicted(run.size.ratios, run.size.dimension)),
         "bounds": bounds(case.noise),
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
-    """Errors of drawn runs, exact for the readout of each."""
-    return {"runs": case.drawn.simulated(case.draws, key=key)}
-
-
 def figure(view: View, figure: Figure) -> None:
-    """Errors on new tasks and on the pool against τ, beside those of white data."""
-    curves, white = view.theory.curves, view.theory.white
+    """Errors on new tasks and on the pool against τ, with those of white data."""
+    curves, white, ink = view.theory.curves, view.theory.white, figures.INK
     titles = {"icl": "on white new tasks, at the test length", "idg": "on tasks of the pool"}
     for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         figures.theory_line(axes, curves.tau, curves[target], color=figures.COLORS[0], label="structured data")
-        figures.dashed_line(
-            axes, white.tau, white[target], color=figures.INK, label="white data, same ratios, no shift"
-        )
+        figures.dashed_line(axes, white.tau, white[target], color=ink, label="white data, same ratios, no shift")
         if view.simulation:
-            sizes, runs = view.theory.sizes, view.simulation.runs
-            largest = runs.dimension.values[-1]
-            tau = sizes.sequences.sel(dimension=largest) / largest**2
-            own = runs[target].sel(dimension=largest)
-            figures.mean_points(axes, tau, own, color=figures.COLORS[1], label=f"drawn runs, D = {largest}")
+            runs, label = drawn_runs(view)
+            figures.mean_points(axes, runs.whole_tau, runs[target], color=figures.COLORS[1], label=label)
         error_axes(axes, view, SEQUENCES, title=title)
         axes.legend(fontsize=7)
 
+
+FULL = Case(drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1)))
 
 STUDY = Study(
     name="structured",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(8.0, 3.6)),
-        "full": Preset(
-            replace(Case(), drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1))),
-            seeds=8,
-            size=(8.0, 3.6),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
     theory=theory,
-    simulation=simulation,
+    simulation=simulated,
     figure=figure,
     claims=(
         LimitOfMeans(
@@ -147,4 +131,5 @@ STUDY = Study(
             "Means of drawn runs tend to the proportional limit, on new tasks of another law and on the pool.",
         ),
     ),
+    vocabulary=SIZES,
 )
