@@ -20,7 +20,7 @@ from iclab.claims import (
     WithinErrors,
     fitted_order,
 )
-from iclab.outcomes.curves import rests_and_drops
+from iclab.numerics.curves import rests_and_drops
 
 TIME = np.geomspace(0.1, 1000, 400)
 

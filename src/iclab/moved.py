@@ -9,10 +9,10 @@ from types import ModuleType
 __all__ = ["MOVED", "MovedFinder", "advice", "install"]
 
 MOVED = {
-    "agreement": "claims (verdicts) and iclab.outcomes.curves (reading a loss curve)",
+    "agreement": "claims (verdicts) and iclab.numerics.curves (reading a loss curve)",
     "cli": "commands.main",
     "contract": "testing",
-    "conventions": "studies.dynamics.published",
+    "conventions": "published",
     "crossings": "numerics",
     "error_curves": "outcomes (labelled)",
     "inspection.command": "commands.inspect",
@@ -79,7 +79,7 @@ MOVED = {
     "spectra.wanted": "spectra.observation.selection",
     "spectra.watch": "spectra.observation",
     "spectra.weights": "spectra.circuits.weights",
-    "stages": "outcomes.curves",
+    "stages": "numerics.curves",
     "studies.abrupt_drop": "studies.dynamics.abrupt_drop",
     "studies.alignment": "studies.modes.alignment",
     "studies.conservation": "studies.modes.conservation",

@@ -14,8 +14,8 @@ from iclab.attention import MergedAttention
 from iclab.claims import ExactInRate, LimitInSequences
 from iclab.outcomes import Labelled, LossCurve, labelled
 from iclab.problem import Regression
+from iclab.published import merged_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import merged_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]

@@ -21,8 +21,8 @@ from iclab.claims import ExactInRate, LimitInSequences, WithinErrors
 from iclab.numerics import Count, Floats, require
 from iclab.outcomes import Labelled, Trajectory, labelled
 from iclab.problem import Lengths, Regression
+from iclab.published import separate_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import separate_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]

@@ -17,8 +17,8 @@ from jaxtyping import Int
 from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import Within
+from iclab.numerics.curves import rests_and_drops
 from iclab.outcomes import Labelled, labelled
-from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View

@@ -17,8 +17,8 @@ from iclab.attention import MergedAttention
 from iclab.numerics import Distinct, Floats
 from iclab.outcomes import Labelled, labelled
 from iclab.problem import Regression, checked_mixture
+from iclab.published import merged_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import merged_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]

@@ -16,8 +16,8 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.attention import SeparateAttention, random_separate
 from iclab.numerics import Count, Positive
+from iclab.numerics.curves import rests_and_drops
 from iclab.outcomes import Labelled, labelled
-from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Axes, Figure, Key, Preset, Study, View

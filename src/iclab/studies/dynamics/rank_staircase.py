@@ -18,8 +18,8 @@ from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import Counts, Distinct
 from iclab.outcomes import Labelled, labelled
 from iclab.problem import Regression
+from iclab.published import eigenvalues, separate_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import eigenvalues, separate_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]

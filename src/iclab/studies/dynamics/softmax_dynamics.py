@@ -2,7 +2,7 @@
 
 Softmax attention has no closed theory here: what is judged is whether its loss drops as often as that of linear
 attention with as many modes, once if key and query are merged, once for each mode if they are separate. Drops are
-counted by the rule of `iclab.outcomes.curves.stages`: a stage is a stretch of log-time on which the loss hardly
+counted by the rule of `iclab.numerics.curves.stages`: a stage is a stretch of log-time on which the loss hardly
 moves, and a drop sets two stages apart. Theory is linear attention, its plateaus and its number of drops. Simulation
 draws sequences and trains on their tokens. Inputs are small, so that scores stay small until something is learned;
 with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, without its rates and starts.
@@ -17,8 +17,8 @@ from iclab import figures
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import Share
 from iclab.numerics import Checked, Count, Positive
+from iclab.numerics.curves import stages
 from iclab.outcomes import Labelled, labelled, vocabulary
-from iclab.outcomes.curves import stages
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View

@@ -15,11 +15,11 @@ import numpy as np
 from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import ExactInRate, LimitInSequences
+from iclab.numerics.curves import rests_and_drops
 from iclab.outcomes import Labelled, Trajectory, labelled, vocabulary
-from iclab.outcomes.curves import rests_and_drops
 from iclab.problem import Regression
+from iclab.published import separate_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import separate_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]

@@ -12,8 +12,8 @@ from iclab import figures
 from iclab.attention import Layer, MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import Limit
 from iclab.numerics import Checked, Count, Counts, Distinct, Positive, require
+from iclab.numerics.curves import first_below
 from iclab.outcomes import Labelled, Trajectory, labelled, vocabulary
-from iclab.outcomes.curves import first_below
 from iclab.problem import Regression
 from iclab.study import Axes, Key, View
 
