@@ -31,7 +31,7 @@ class Case(Checked):
     """One mode from a fan of starts."""
 
     eigenvalue: Positive = 1.0  # s, of the input covariance
-    context_length: int = 8  # N, labelled examples before the query
+    context_length: int = 8  # N, labeled examples before the query
     scale: Positive = 1.0  # by which the fan of starts is multiplied
     rate: Positive = 0.005  # η, learning rate on half the mean squared error
     batches: Counts = (4, 16, 64)  # B, contexts of a step

@@ -28,7 +28,7 @@ class Case(Checked):
     """Tasks of low rank on the sphere, and attention weights in long normal contexts."""
 
     dimension: Annotated[int, Whole(least=2)] = 6  # d, of the inputs
-    context_length: Annotated[int, Whole(least=2)] = 50  # n, labelled examples before the query
+    context_length: Annotated[int, Whole(least=2)] = 50  # n, labeled examples before the query
     noise: Positive = 0.05  # ρ, variance of the label noise of the context
     seen: Counts = (1, 2)  # k, directions that tasks depend on
     initial: Positive = 1.0  # the start is this multiple of the identity
@@ -152,7 +152,7 @@ STUDY = Study(
     ),
     vocabulary=vocabulary(
         {"long/inside": ("m", "part of M in the span"), "long/outside": ("m⊥", "part of M outside the span")},
-        context_length=("n", "labelled examples before the query"),
+        context_length=("n", "labeled examples before the query"),
         seen=("k", "directions that tasks depend on"),
         inside=("σ_min(BᵀMB)", "least singular value in the span"),
         outside=("|B⊥ᵀMB⊥|", "largest singular value outside the span"),

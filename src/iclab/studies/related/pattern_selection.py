@@ -37,7 +37,7 @@ class Case(Checked):
     others: Count = 24  # irrelevant patterns
     strength: Positive = 3.0  # β, norm of a relevant pattern
     relevant: Fraction = 0.8  # α, fraction of examples that carry a pattern of the task
-    context_length: Count = 20  # N, labelled examples before the query
+    context_length: Count = 20  # N, labeled examples before the query
     neurons: Annotated[int, Whole(least=2)] = 100  # of the hidden layer
     batch: Count = 128  # contexts of a step
     steps: Count = 800  # steps of training

@@ -34,7 +34,7 @@ class Case(Checked):
     """Layers of every rank, pretrained without label noise and tested with it."""
 
     problem: Regression = Regression(eigenvalues=(2.0, 1.2, 0.8, 0.5, 0.3, 0.2, 0.1, 0.05), context_length=20)
-    test_length: Count = 20  # M, labelled examples of a test context
+    test_length: Count = 20  # M, labeled examples of a test context
     noises: Increasing = (0.0, 3.0, 10.4, 18.5, 38.0)  # ρ, variances of the label noise in tests
     relevant: Count = 2  # leading directions that the target uses; the others are irrelevant features of its context
     initial: Positive = 0.05  # standard deviation of every entry of the two factors at the start

@@ -38,7 +38,7 @@ class Case(Checked):
     """Four networks, and a fifth that can copy labels."""
 
     dimension: Count = 3  # d, of the inputs
-    pairs: Count = 10  # D, labelled examples before the query
+    pairs: Count = 10  # D, labeled examples before the query
     width: Count = 24  # p, of the network
     batch: Count = 128  # contexts of a step
     steps: Counts = (484, 800, 800, 1100)  # steps of each of the four networks
@@ -179,7 +179,7 @@ STUDY = Study(
     vocabulary=vocabulary(
         {"trained/loss": ("L", "mean squared error on queries", "label²")},
         construction=("L", "loss of the published construction, best readout", "label²"),
-        pairs=("D", "labelled examples before the query"),
+        pairs=("D", "labeled examples before the query"),
         unmasked=("L", "loss without mask and positions", "label²"),
         masked=("L", "loss with a mask", "label²"),
         gained=("L", "loss with positions", "label²"),

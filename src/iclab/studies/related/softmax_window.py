@@ -34,7 +34,7 @@ class Case(Checked):
     """Functions of unit slope at several noises and context lengths."""
 
     dimension: Annotated[int, Whole(least=2)] = 5  # d, of the inputs
-    context_length: Annotated[int, Whole(least=2)] = 50  # n, labelled examples before the query
+    context_length: Annotated[int, Whole(least=2)] = 50  # n, labeled examples before the query
     ratios: Increasing = (1.0, 16.0)  # L²/ρ, slope variance over noise
     lengths_dimension: Annotated[int, Whole(least=2)] = 3  # d of the runs at several lengths
     lengths: Lengths = (50,)  # n of the runs at several lengths
@@ -213,7 +213,7 @@ STUDY = Study(
     ),
     vocabulary=vocabulary(
         dict.fromkeys(("error", "linear", "softmax"), ("L−ρ", "mean squared error against clean targets", "label²")),
-        context_length=("n", "labelled examples before the query"),
+        context_length=("n", "labeled examples before the query"),
         ratio=("L²/ρ", "slope variance over noise"),
         scale=("w", "scale of the key-query matrix"),
         drawn=("⟨L⟩−ρ", "error on drawn functions", "label²"),
