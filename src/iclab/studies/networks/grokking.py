@@ -97,7 +97,7 @@ def kinds(case: Case) -> tuple[Kind, ...]:
 
 
 def theory(case: Case) -> dict[str, Labelled]:
-    """What is known without training: null levels."""
+    """Null levels, known without training."""
     return {"levels": spectra.levels(kinds(case))}
 
 

@@ -79,7 +79,7 @@ def kinds(case: Case) -> tuple[Kind, ...]:
 
 
 def theory(case: Case) -> dict[str, Labelled]:
-    """What is known without training: null levels, and chance."""
+    """Null levels and chance, known without training."""
     return {"levels": levels(kinds(case)), "chance": labelled({}, accuracy=1 / case.vocabulary)}
 
 

@@ -261,7 +261,7 @@ STUDY = Study(
             "score", "On new linear tasks no network is below the Bayes error, at any step and length.", -4.0, False
         ),
         _bayes("ratio", "After training the last prediction loses less than twice what ridge does.", 2.0),
-        _bayes("from_one_step", "The trained network is nearer to ridge than to one step of gradient descent.", 0.7),
+        _bayes("from_one_step", "The trained network is nearer to ridge than to gradient descent of one step.", 0.7),
         _bayes("from_least_squares", "It is nearer to ridge than to least squares.", 0.9),
     ),
     vocabulary=WORDS,

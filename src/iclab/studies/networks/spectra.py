@@ -1,6 +1,6 @@
 """Spectra of networks along training, and their null levels, for studies that train networks.
 
-The functions of `iclab.spectra` that observe checkpoints measure weights in memory here, in place of files.
+Weights in memory are measured by the functions of `iclab.spectra` that observe checkpoints.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
 
 
 def require_heads(heads: int, width: int) -> None:
-    """Raise ValueError unless heads divide the width, and leave each head entries beside its leading directions."""
+    """Raise ValueError unless heads divide the width and each has more entries than leading directions."""
     divides("heads", heads, "width", width)
     require(
         width > LEADING * heads,

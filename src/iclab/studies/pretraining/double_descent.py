@@ -93,7 +93,7 @@ def theory(case: Case) -> dict[str, Labelled]:
 
 
 def figure(view: View, figure: Figure) -> None:
-    """Errors on new tasks, on the pool and on the data against τ; the limit beside finite dimensions."""
+    """Errors on new tasks, on the pool and on the data against τ; the limit and finite dimensions."""
     new, known, finite = figure.subplots(1, 3)
     curves = view.theory.curves
     for color, alpha in figures.colored(curves.alpha.values):

@@ -172,7 +172,7 @@ def _values(found: np.ndarray, name: str) -> np.ndarray:
 
 
 def drawn_runs(view: View, suffix: str = "") -> tuple["xr.Dataset", str]:
-    """Errors of drawn runs in the highest dimension beside the ratios of their whole sizes, and the label of both.
+    """Errors of drawn runs in the highest dimension with the ratios of their whole sizes, and their label.
 
     Of groups `runs` and `sizes` with the suffix. The ratios are `whole_alpha`, `whole_kappa` and `whole_tau`.
     """
