@@ -1,14 +1,14 @@
 """Outcomes of witnesses: arrays that know their symbol, their axes and their unit."""
 
-from iclab.outcomes.labelled import (
+from iclab.outcomes.labeled import (
     VOCABULARY,
-    Labelled,
+    Labeled,
     Quantity,
-    labelled,
+    labeled,
     parts,
     quantities,
     quantity,
-    unlabelled,
+    unlabeled,
     vocabulary,
 )
 from iclab.outcomes.modes import (
@@ -36,7 +36,7 @@ __all__ = [
     "GammaRuns",
     "Groups",
     "HeadRuns",
-    "Labelled",
+    "Labeled",
     "Levels",
     "LossCurve",
     "LossSample",
@@ -49,10 +49,10 @@ __all__ = [
     "Trajectory",
     "TransformerCurves",
     "View",
-    "labelled",
+    "labeled",
     "parts",
     "quantities",
     "quantity",
-    "unlabelled",
+    "unlabeled",
     "vocabulary",
 ]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab.numerics import Checked, Whole, require
-from iclab.outcomes import Errors, Labelled, labelled
+from iclab.outcomes import Errors, Labeled, labeled
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.studies.pretraining.runs import ERRORS
 from iclab.study import Axes, View
@@ -84,9 +84,9 @@ def table(prediction: Callable[..., Errors], *axes: Iterable) -> dict[str, Float
     return {name: np.reshape([getattr(errors, name) for errors in found], shape) for name in ERRORS}
 
 
-def bounds(noise: float) -> Labelled:
+def bounds(noise: float) -> Labeled:
     """The errors of predicting 0 and of knowing the task."""
-    return labelled({"plateau": None}, loss=np.array([1 + noise, noise]))
+    return labeled({"plateau": None}, loss=np.array([1 + noise, noise]))
 
 
 def error_axes(axes: Axes, view: View, sizes: str, *, title: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import Bounded, Limit
 from iclab.numerics import Checked, Count, Counts, Positive, Whole, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
 from iclab.study import Figure, Key, Preset, Study, View
 
@@ -45,7 +45,7 @@ class Case(Checked):
         require(len(set(seen)) == len(seen), f"seen must differ; got {seen}.")
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The limit of squared attention weights, and the loss of long contexts by the parts of M."""
     from iclab.theory import softmax
 
@@ -60,12 +60,12 @@ def theory(case: Case) -> dict[str, Labelled]:
 
     losses = [[loss(one, other) for other in outside] for one in inside]
     return {
-        "shares": labelled({"context_length": case.share_lengths}, share=np.full(len(case.share_lengths), limit)),
-        "long": labelled({"inside": inside, "outside": outside}, loss=losses),
+        "shares": labeled({"context_length": case.share_lengths}, share=np.full(len(case.share_lengths), limit)),
+        "long": labeled({"inside": inside, "outside": outside}, loss=losses),
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Matrices trained for each number of directions, split by the span of the tasks; attention weights."""
     import jax
 
@@ -87,14 +87,14 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     inside = np.array([np.linalg.svd(one[:rank, :rank], compute_uv=False)[-1] for one, rank in split])
     outside = np.array([np.linalg.norm(one[rank:, rank:], 2) for one, rank in split])
     return {
-        "trained": labelled(
+        "trained": labeled(
             {"seen": case.seen, "row": None, "column": None},
             inside=("seen", inside),
             outside=("seen", outside),
             projection=("seen", outside / inside),
             matrix=np.stack(found),
         ),
-        "shares": labelled({"context_length": case.share_lengths}, share=shares),
+        "shares": labeled({"context_length": case.share_lengths}, share=shares),
     }
 
 
