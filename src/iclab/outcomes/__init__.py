@@ -24,7 +24,7 @@ from iclab.outcomes.modes import (
     TransformerCurves,
 )
 from iclab.outcomes.pretraining import Errors, EstimatorErrors, FittedErrors
-from iclab.outcomes.training import Levels, LossCurve, Trajectory
+from iclab.outcomes.training import LossCurve, Trajectory
 from iclab.outcomes.view import Groups, View
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "Groups",
     "HeadRuns",
     "Labeled",
-    "Levels",
     "LossCurve",
     "LossSample",
     "MatrixCurves",

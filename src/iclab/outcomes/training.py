@@ -22,10 +22,3 @@ class Trajectory(LossCurve):
     """Loss and weights along training; the weights carry `time` as their leading axis and are not labeled."""
 
     weights: Any = unlabeled()
-
-
-@dataclass(frozen=True)
-class Levels:
-    """Losses of the plateaus, from nothing learned to everything learned."""
-
-    loss: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
