@@ -17,7 +17,7 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.attention import MergedAttention
 from iclab.claims import Limit, WithinErrors
-from iclab.numerics import Checked, Count, Counts, Multiple, Positive, Whole
+from iclab.numerics import Checked, Count, Counts, Finite, Multiple, Nonnegatives, Positive, Whole
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
@@ -32,15 +32,15 @@ class Case(Checked):
     """Balances along flow, descent and SGD."""
 
     problem: Regression = Regression(eigenvalues=(1.5, 0.6), context_length=5, noise=0.2)
-    value: float = 0.5  # u of the head at the start
-    key_query: float = 0.3  # diagonal of U at the start
+    value: Finite = 0.5  # u of the head at the start
+    key_query: Finite = 0.3  # diagonal of U at the start
     rate: Positive = 0.01  # η, learning rate of the head's SGD, and the largest of descent
     batch: Count = 32  # B, contexts of a step of the head's SGD
     steps: Annotated[int, Multiple(RECORDS, "the records")] = 150  # steps of the head's SGD
     runs: Annotated[int, Whole(least=2)] = 50  # runs of the head's SGD, of a seed
     sequences: Count = 1000  # P, on which descent runs
-    eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5)  # s, of the transformer's inputs
-    context_length: int = 8  # N of the transformer
+    eigenvalues: Nonnegatives = (2.0, 1.0, 0.5)  # s, of the transformer's inputs
+    context_length: Count = 8  # N of the transformer
     initial: Positive = 0.3  # value and key-query weight of every mode at the start
     transformer_rate: Positive = 0.02  # η of the transformer's SGD
     transformer_batches: Counts = (16, 64, 256)  # B of the transformer's SGD

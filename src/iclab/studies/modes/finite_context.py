@@ -17,7 +17,7 @@ from jaxtyping import Int
 from iclab import figures
 from iclab.claims import Limit, WithinErrors
 from iclab.figures import legends
-from iclab.numerics import Checked, Counts, Reals, require
+from iclab.numerics import Checked, Counts, Nonnegatives, Reals, require
 from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
 from iclab.studies.modes.training import WORDS
@@ -28,7 +28,7 @@ from iclab.study import Figure, Key, Preset, Study, View
 class Case(Checked):
     """Fixed points at several context lengths and noises."""
 
-    eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
+    eigenvalues: Nonnegatives = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
     context_lengths: Counts = (4, 8, 32)  # N, at which contexts are drawn
     noises: Annotated[tuple[float, ...], Reals(at_least=0.0)] = (0.0, 1.0)  # ρ, variances of the label noise
     sequences: Counts = (500, 2000, 8000)  # P, contexts that the weights are fitted to

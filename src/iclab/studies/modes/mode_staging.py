@@ -18,7 +18,7 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.claims import Misses, Vanishes, WithinErrors
 from iclab.figures import legends
-from iclab.numerics import Checked, Counts, Multiple, Positive, require
+from iclab.numerics import Checked, Counts, Multiple, Nonnegatives, Positive, require
 from iclab.outcomes import Labeled, ModeCurves, labeled, vocabulary
 from iclab.problem import Lengths, Regression
 from iclab.studies.modes.training import WORDS, Schedule, strength_panel
@@ -32,7 +32,7 @@ ORDERS = np.array([50, 200, 1000])  # context lengths over which the order of le
 class Case(Checked):
     """Modes learned from an aligned start at several context lengths."""
 
-    eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
+    eigenvalues: Nonnegatives = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
     context_lengths: Lengths = (8, 50, 200)  # N, the first is the one that is judged
     initial: Positive = 0.1  # value and key-query weight of every mode at the start
     rate: Positive = 0.02  # η, learning rate on half the mean squared error

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.numerics import Checked, Counts, Multiple, Positive
+from iclab.numerics import Checked, Count, Counts, Multiple, Positive
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
@@ -31,7 +31,7 @@ class Case(Checked):
     """One mode from a fan of starts."""
 
     eigenvalue: Positive = 1.0  # s, of the input covariance
-    context_length: int = 8  # N, labeled examples before the query
+    context_length: Count = 8  # N, labeled examples before the query
     scale: Positive = 1.0  # by which the fan of starts is multiplied
     rate: Positive = 0.005  # η, learning rate on half the mean squared error
     batches: Counts = (4, 16, 64)  # B, contexts of a step

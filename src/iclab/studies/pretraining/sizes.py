@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.numerics import Checked, Whole, require
+from iclab.numerics import Checked, Positive, Whole, require
 from iclab.outcomes import Errors, Labeled, labeled
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.studies.pretraining.runs import ERRORS
@@ -31,14 +31,14 @@ SEQUENCES = "pretraining sequences  $\\tau = n/D^2$"
 class Span(Checked):
     """Sizes from one to another, in equal ratios. Raises ValueError unless 0 < least < most."""
 
-    least: float  # the smallest size
-    most: float  # the largest size
+    least: Positive  # the smallest size
+    most: Positive  # the largest size
     points: Annotated[int, Whole(least=2)] = 121  # number of sizes
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            0 < self.least < self.most < np.inf,
+            self.least < self.most,
             f"least and most must be positive and finite, least below most; got {self.least!r} and {self.most!r}.",
         )
 
