@@ -36,6 +36,41 @@ def test_doors_hold_no_logic() -> None:
             assert not kinds & {"FunctionDef", "ClassDef", "For", "While", "With"}, path
 
 
+def test_every_public_module_lists_what_others_may_use() -> None:
+    for name in NAMES:
+        module = importlib.import_module(name)
+        assert hasattr(module, "__all__"), f"{name} has no __all__"
+        assert [one for one in module.__all__ if one != "__version__" and one.startswith("_")] == [], name
+        assert [one for one in module.__all__ if not hasattr(module, one)] == [], name
+
+
+ONE_MEANING = {  # words that name one thing, and where it is
+    "Law": None,
+    "Moments": "theory/population.py",
+    "Network": "simulation/networks/parts.py",
+    "Plan": "commands/plan.py",
+    "Shift": "theory/pretraining/response.py",
+    "head_flow": "theory/dynamics/heads.py",
+    "key_of": "simulation/keys.py",
+    "moments": "theory/population.py",
+    "plan": "commands/plan.py",
+    "pull": None,
+    "room": None,
+    "room_of": None,
+}
+
+
+@pytest.mark.parametrize("word", sorted(ONE_MEANING))
+def test_a_word_names_one_thing(word: str) -> None:
+    homes = [
+        str(path.relative_to(SOURCE / "iclab"))
+        for _, path in modules()
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == word
+    ]
+    assert homes == ([ONE_MEANING[word]] if ONE_MEANING[word] else [])
+
+
 def test_every_name_of_a_door_is_there_and_listed() -> None:
     for name in NAMES:
         module = importlib.import_module(name)

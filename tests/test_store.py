@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from iclab.store import Store, digest, key_of, read, write
+from iclab.store import Store, case_key, digest, read, write
 from iclab.study import Preset
 from tests.test_study import Case, study
 
@@ -70,14 +70,14 @@ def test_only_the_seeds_asked_for_come_back(store: Store) -> None:
 
 def test_the_key_hashes_the_whole_case_and_the_version() -> None:
     keys = {
-        key_of(study(), Case()),
-        key_of(study(), Case(height=2.0)),
-        key_of(study(), Case(sizes=(1,))),
-        key_of(study(version=2), Case()),
-        key_of(study(name="another"), Case()),
+        case_key(study(), Case()),
+        case_key(study(), Case(height=2.0)),
+        case_key(study(), Case(sizes=(1,))),
+        case_key(study(version=2), Case()),
+        case_key(study(name="another"), Case()),
     }
     assert len(keys) == 5
-    assert key_of(study(), Case()) == key_of(
+    assert case_key(study(), Case()) == case_key(
         study(presets={"quick": Preset(Case(height=9.0))}), Case()
     )  # defaults do not enter
 
@@ -159,4 +159,4 @@ def test_a_case_with_a_nested_problem_has_one_key_however_it_was_built() -> None
 
     listed = Regression(eigenvalues=[0.4, 0.3, 0.2, 0.1], context_length=np.int64(31))  # type: ignore[arg-type]
     nested = study(presets={"quick": Preset(Nested())})
-    assert key_of(nested, Nested()) == key_of(nested, Nested(listed))
+    assert case_key(nested, Nested()) == case_key(nested, Nested(listed))

@@ -16,31 +16,28 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
 ]
 RETIRED = {
-    r"steps? of (gradient )?descent on half|step of AdamW|step of Adam\b|step of gradient descent": "learning rate",
+    r"η, step of|step of AdamW|# step of Adam\b|with the step of gradient descent": "learning rate",
     r"by their slopes alone|require_slopes|loss_and_slope": "gradients",
-    r"\bmiddle (one|gap|\|)": "median",
+    r"\bmiddle (one|gap)\b|\bmiddle \|gap": "median",
     r"random matrices read|levels? on random numbers": "null level",
-    r"(softmax|linear|attention)_shares|shares of attention|attention shares": "attention weights",
+    r"(softmax|linear)_shares|shares of attention|attention shares": "attention weights",
     r"\bBESIDE\b": "batch or chunk size",
     r"\broom(_of)?\b|\b_?ROOMS\b": "pad_to, budget, module",
     r"contexts without end|\bendless\b": "infinite context length",
     r"\bconspicuous": "visible plateaus",
     r"\bhalf drops?\b": "half-drop time",
     r"accounts? of (a |the )?(run|finite)": "approximations",
-    r"\byardstick in words\b": "threshold",
+    r">yardstick<|(its|a|no) yardstick|\"yardstick\", \"verdict": "threshold",
     r"by somebody else|somebody else's": "untrusted",
     r"(model|models) of (one's|your) own\b": "custom model",
     r"\bturned (positions?|rows?)|positions that turn": "rotary embedding",
     r"norms? in front|norms? behind": "pre-norm, post-norm",
-    r"\bfans?\b(?!\"|')": "singular-value trajectories",
+    r"\bfans of\b|\b(its|the) fans?\b of (singular|a matrix)": "singular-value trajectories",
     r"\bworth\b(?! of)|\bworthy\b": "contribution",
     r"exhaustion_said": "exhaustion_reported",
     r"\bpull(s|ed)?\b": "signal, right-hand side, gradient",
     r"\bdrag\b": "curvature",
     r"[a-z](normalis|minimis|penalis|coloured|behaviour|labelled)": "American spelling",
-}
-KEPT = {  # names in stored files, and Python names that the words do not mean
-    "fans": ("src/iclab/inspection",),
 }
 
 
@@ -50,10 +47,10 @@ def docstrings() -> list[tuple[str, str]]:
     for path in SOURCES:
         tree = ast.parse(path.read_text())
         for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
-                question = isinstance(node, ast.Module) and text.split("\n")[0].endswith("?")
-                if not question:
-                    found.append((f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", text))
+            documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            text = ast.get_docstring(node) if documented else None
+            if text and not text.split("\n")[0].endswith("?"):  # the questions of studies and of `iclab plan`
+                found.append((f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", text))
     return found
 
 

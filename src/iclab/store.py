@@ -20,6 +20,8 @@ from iclab.study import SCHEMA, Study, case_json, joined
 if TYPE_CHECKING:
     import xarray as xr
 
+__all__ = ["Store", "case_key", "digest", "read", "write"]
+
 
 @dataclass(frozen=True)
 class Store:
@@ -29,7 +31,7 @@ class Store:
 
     def path(self, study: Study, case: Any) -> Path:
         """Path of the result of a case, whether it is there or not."""
-        return self.folder / f"{study.name}-{key_of(study, case)}.nc"
+        return self.folder / f"{study.name}-{case_key(study, case)}.nc"
 
     def fetch(
         self,
@@ -87,7 +89,7 @@ class Store:
         return whole
 
 
-def key_of(study: Study, case: Any) -> str:
+def case_key(study: Study, case: Any) -> str:
     """Sixteen hexadecimal digits that name (study, version, whole case)."""
     text = "\n".join([study.name, str(study.version), str(SCHEMA), case_json(case)])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

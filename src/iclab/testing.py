@@ -16,6 +16,8 @@ from iclab.claims import Verdict
 from iclab.store import Store, digest
 from iclab.study import Study, case_json, dataset_at
 
+__all__ = ["check_description", "check_labels", "check_study", "compilations"]
+
 
 def check_study(study: Study, case: Any = None) -> None:
     """Raise AssertionError with the reason where a study breaks the contract. Runs one seed twice.

@@ -1,6 +1,6 @@
 """The claims that studies make, each judged on a labeled result.
 
-Exact claims say that a gap stays within sampling error, or vanishes with the step of gradient descent; limit
+Exact claims say that a gap stays within sampling error, or vanishes with the learning rate; limit
 claims say that it vanishes along a named size.
 """
 
@@ -13,6 +13,8 @@ from iclab.claims.verdict import SLACK, Verdict, fitted_order
 
 if TYPE_CHECKING:
     import xarray as xr
+
+__all__ = ["ROUNDING", "Bounded", "Limit", "Misses", "Share", "Vanishes", "Within", "WithinErrors"]
 
 ROUNDING = 1e-12  # relative, of numbers that seeds do not change
 

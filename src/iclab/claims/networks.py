@@ -10,6 +10,8 @@ from iclab.claims.verdict import Claim, Verdict
 if TYPE_CHECKING:
     import xarray as xr
 
+__all__ = ["CrossesBetween", "PeaksWhereFitEnds", "RisesAndFalls", "WhereKnown"]
+
 
 @dataclass(frozen=True)
 class PeaksWhereFitEnds:

@@ -16,6 +16,8 @@ from iclab.claims.verdict import SLACK, Verdict, fitted_order
 if TYPE_CHECKING:
     import xarray as xr
 
+__all__ = ["CloseMeans", "LimitOfMeans"]
+
 Array = np.ndarray
 
 

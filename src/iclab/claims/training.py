@@ -13,6 +13,8 @@ from iclab.numerics.curves import rests_and_drops
 if TYPE_CHECKING:
     import xarray as xr
 
+__all__ = ["ExactInRate", "LimitInSequences", "RestsNearLevels"]
+
 
 @dataclass(frozen=True)
 class ExactInRate:

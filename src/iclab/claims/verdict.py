@@ -13,6 +13,8 @@ from jaxtyping import Float
 if TYPE_CHECKING:
     import xarray as xr
 
+__all__ = ["SLACK", "Claim", "Verdict", "fitted_order"]
+
 SLACK = 0.25  # by which a fitted order may stay below the stated one
 
 

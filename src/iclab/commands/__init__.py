@@ -1,1 +1,13 @@
-"""The command line: one module for each command, and what they share."""
+"""The command line: one module for each command, and their common input and output."""
+
+from typing import TYPE_CHECKING
+
+from iclab.lazy import door
+
+if TYPE_CHECKING:
+    from iclab.commands import forms, inspect, main, plan, report, run, studies, summary, terminal, workers
+
+__all__ = ["forms", "inspect", "main", "plan", "report", "run", "studies", "summary", "terminal", "workers"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = door(__name__, __all__)

@@ -16,6 +16,8 @@ import tyro
 from iclab.claims import Verdict
 from iclab.numerics import require
 
+__all__ = ["fail", "note", "parsed", "print_table", "print_verdicts", "progress", "writable", "writable_pdf"]
+
 
 def parsed(form: Any, words: Sequence[str], *, prog: str, description: str) -> Any:
     """The flags as an instance of `form`. Raises ValueError, in one line, for flags that do not fit it."""

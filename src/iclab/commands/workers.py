@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from rich.progress import Progress
 
+__all__ = ["Job", "answers", "fill"]
+
 Job = tuple[str, Any, int]
 """Name of a study, case, seed."""
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from matplotlib.transforms import Bbox
 
+__all__ = ["below", "clear", "covers"]
+
 _PLACES: Any = range(1, 11)  # corners, then middles of the sides, then the middle, as Matplotlib counts them
 
 
@@ -23,7 +25,7 @@ def below(figure: "Figure", axes: "Axes") -> None:
 def clear(figure: "Figure") -> None:
     """Legends that cover a mark move to an empty place of their panel, or below it where none is empty.
 
-    The figure grows by the room that they take below, so that no panel shrinks for them.
+    The figure grows by the height that they take below, so that no panel shrinks for them.
     """
     legends = [(axes, legend) for axes in figure.axes if (legend := axes.get_legend())]
     if not legends:

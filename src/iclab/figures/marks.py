@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
     from iclab.study import Study
 
+__all__ = [
+    "COLORS", "INK", "Item", "as_bytes", "colored", "colors", "dashed_line", "drawn", "epoch_axis", "inline",
+    "level_lines", "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "sketched",
+    "theory_line",
+]  # fmt: skip
+
 Item = TypeVar("Item")
 
 # Okabe and Ito's palette: distinguishable with every kind of color vision.

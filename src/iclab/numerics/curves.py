@@ -7,6 +7,8 @@ from jaxtyping import Float
 
 from iclab.numerics.checks import require
 
+__all__ = ["Stage", "first_below", "rests_and_drops", "stages"]
+
 Array = np.ndarray
 
 

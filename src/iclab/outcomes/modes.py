@@ -8,6 +8,11 @@ from jaxtyping import Float
 
 from iclab.outcomes.labeled import quantity
 
+__all__ = [
+    "ExpectedLoss", "GammaRuns", "HeadRuns", "LossSample", "MatrixCurves", "ModeCurves", "ModeDescent",
+    "SingleHeadCurves", "SmallNoiseLoss", "TransformerCurves",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ModeCurves:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from iclab.numerics import Values
 from iclab.outcomes.labeled import quantity
 
+__all__ = ["Errors", "EstimatorErrors", "FittedErrors"]
+
 
 @dataclass(frozen=True)
 class Errors:

@@ -8,6 +8,8 @@ from jaxtyping import Float
 
 from iclab.outcomes.labeled import quantity, unlabeled
 
+__all__ = ["LossCurve", "Trajectory"]
+
 
 @dataclass(frozen=True)
 class LossCurve:

@@ -24,6 +24,11 @@ from iclab.planning.flags import (
 if TYPE_CHECKING:
     from iclab.outcomes import FittedErrors
 
+__all__ = [
+    "QUESTIONS", "HowLongContexts", "HowManySequences", "HowManyTasks", "MemorizeOrLearn", "WhatWillARunShow",
+    "WhichRidge", "WhichSplit",
+]  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True)
 class HowManyTasks(Question, CountFlags, ErrorFlags, PretrainingFlags, ContextFlags, ReachFlags):

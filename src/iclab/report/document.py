@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+__all__ = ["MEDIA", "Download", "Entry", "csv", "files_of", "page"]
+
 MEDIA = {"nc": "application/x-netcdf", "csv": "text/csv", "pdf": "application/pdf", "svg": "image/svg+xml"}
 
 

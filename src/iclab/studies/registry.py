@@ -6,6 +6,8 @@ from importlib.metadata import entry_points
 
 from iclab.study import Study
 
+__all__ = ["GROUPS", "HOMES", "STUDIES"]
+
 GROUPS = {
     "dynamics": (
         "abrupt_drop", "staircase", "white_drop", "rank_staircase", "initial_scale", "context_lengths",
