@@ -8,11 +8,11 @@ from measure import seconds
 
 from iclab import Regression
 from iclab.outcomes import Trajectory
+from iclab.published import context_length, eigenvalues, merged_start, merged_units
 from iclab.simulation.keys import key_of
 from iclab.simulation.linear.contexts import draw
 from iclab.simulation.linear.descent import on_statistics
 from iclab.simulation.linear.statistics import statistics
-from iclab.studies.dynamics.published import context_length, eigenvalues, merged_start, merged_units
 
 UNITS = merged_units(0.001, context_length(32))
 

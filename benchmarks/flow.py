@@ -4,7 +4,7 @@ import numpy as np
 from measure import least_seconds, seconds
 
 from iclab import Regression
-from iclab.studies.dynamics.published import context_length, eigenvalues, separate_start, separate_units
+from iclab.published import context_length, eigenvalues, separate_start, separate_units
 from iclab.theory.dynamics import separate_flow
 from iclab.theory.population import moments
 

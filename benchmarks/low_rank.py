@@ -8,11 +8,11 @@ from measure import seconds
 
 from iclab import Regression
 from iclab.outcomes import Trajectory
+from iclab.published import context_length, eigenvalues, separate_start, separate_units
 from iclab.simulation.keys import key_of
 from iclab.simulation.linear.contexts import draw
 from iclab.simulation.linear.descent import on_statistics
 from iclab.simulation.linear.statistics import statistics
-from iclab.studies.dynamics.published import context_length, eigenvalues, separate_start, separate_units
 
 UNITS = separate_units(0.02, context_length(32))
 

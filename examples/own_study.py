@@ -10,7 +10,7 @@ import numpy as np
 from iclab import MergedAttention, Regression, figures
 from iclab.claims import WithinErrors
 from iclab.numerics import Checked, Count, Counts
-from iclab.outcomes import Labelled, labelled
+from iclab.outcomes import Labeled, labeled
 from iclab.study import Figure, Key, Preset, Study, View
 from iclab.testing import check_study
 from iclab.theory.population import best_gamma, best_loss, moments
@@ -19,16 +19,16 @@ from iclab.theory.population import best_gamma, best_loss, moments
 @dataclass(frozen=True)
 class Case(Checked):
     problem: Regression = Regression(eigenvalues=(0.5, 0.3, 0.2), noise=0.1)
-    lengths: Counts = (4, 8, 16, 32)  # N, labelled examples before the query
+    lengths: Counts = (4, 8, 16, 32)  # N, labeled examples before the query
     contexts: Count = 4000  # contexts on which a seed tests each layer
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     least = [best_loss(moments(replace(case.problem, context_length=length))) for length in case.lengths]
-    return {"least": labelled({"context_length": case.lengths}, loss=least)}
+    return {"least": labeled({"context_length": case.lengths}, loss=least)}
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     from iclab.simulation.linear import contexts, predictions
 
     losses = []
@@ -37,7 +37,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
         layer = MergedAttention(np.ones(1), best_gamma(moments(problem))[None])
         drawn = contexts.draw(problem, case.contexts, key=key)
         losses.append(np.mean((predictions.predict(drawn, layer) - drawn.target) ** 2))
-    return {"least": labelled({"context_length": case.lengths}, loss=losses)}
+    return {"least": labeled({"context_length": case.lengths}, loss=losses)}
 
 
 def figure(view: View, figure: Figure) -> None:

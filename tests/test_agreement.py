@@ -20,7 +20,7 @@ from iclab.claims import (
     WithinErrors,
     fitted_order,
 )
-from iclab.outcomes.curves import rests_and_drops
+from iclab.numerics.curves import rests_and_drops
 
 TIME = np.geomspace(0.1, 1000, 400)
 
@@ -75,7 +75,7 @@ def test_levels_that_repeat_at_the_end_have_no_drop_between_them() -> None:
 
 
 def result_of(gap_of_rate: float, gap_of_size: float) -> xr.DataTree:
-    """A labelled result whose gaps are powers of the rate and of the number of sequences."""
+    """A labeled result whose gaps are powers of the rate and of the number of sequences."""
     loss = staircase(TIME)
     rates, sizes = np.array([0.1, 0.05, 0.01]), np.array([100, 1000, 10000])
     dims = {"time": TIME, "seed": [0]}

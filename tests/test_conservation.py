@@ -75,7 +75,7 @@ def test_no_slope_of_any_sample_changes_what_is_conserved(weights) -> None:
 
 
 def prediction(weights, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """aᵀ M B x_q with M = XXᵀ/N over labelled tokens and the query (x_q, 0)."""
+    """aᵀ M B x_q with M = XXᵀ/N over labeled tokens and the query (x_q, 0)."""
     if isinstance(weights, MergedAttention):
         maps = np.asarray(weights.key_query)
     else:

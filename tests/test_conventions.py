@@ -7,9 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from iclab.attention import random_merged, random_separate
-from iclab.simulation.linear.contexts import Contexts, assemble
-from iclab.simulation.linear.descent import on_tokens
-from iclab.studies.dynamics.published import (
+from iclab.published import (
     Units,
     context_length,
     eigenvalues,
@@ -20,6 +18,8 @@ from iclab.studies.dynamics.published import (
     small_separate_start,
     token_units,
 )
+from iclab.simulation.linear.contexts import Contexts, assemble
+from iclab.simulation.linear.descent import on_tokens
 
 MERGED, SEPARATE = merged_units(0.001, context_length(32)), separate_units(0.02, context_length(32))
 EPOCHS = 12

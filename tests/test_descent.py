@@ -11,12 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from iclab import MergedAttention, Regression, SeparateAttention
 from iclab.attention import Layer, random_merged, random_separate
 from iclab.outcomes import Trajectory
+from iclab.published import context_length, eigenvalues, separate_start, separate_units
 from iclab.simulation.keys import key_of
 from iclab.simulation.linear import loop
 from iclab.simulation.linear.contexts import Contexts, assemble, draw
 from iclab.simulation.linear.descent import on_features, on_statistics, on_tokens, one_pass
 from iclab.simulation.linear.statistics import Statistics, features, stack, statistics
-from iclab.studies.dynamics.published import context_length, eigenvalues, separate_start, separate_units
 from iclab.theory.population import best_loss, loss, moments
 
 SMALL = Regression(eigenvalues=(0.7, 0.5, 0.2), context_length=(3, 8), noise=0.1)

@@ -57,7 +57,7 @@ def test_starts_of_alignment_are_the_same_for_every_seed_and_scale_with_their_si
     [
         (mode_staging.Case(), {"steps": 1510}, "steps must be a multiple of 50"),
         (mode_staging.Case(), {"steps": 0}, "steps must be a whole number >= 50; got 0"),
-        (mode_staging.Case(), {"context_lengths": (0,)}, "got 0. Count the labelled examples, not the query"),
+        (mode_staging.Case(), {"context_lengths": (0,)}, "got 0. Count the label"),
         (mode_staging.Case(), {"batches": (8,)}, "batches must be as many as context_lengths, 3"),
         (finite_context.Case(), {"noises": ()}, "noises must hold at least one"),
         (finite_context.Case(), {"noises": (-1.0,)}, "noises must be finite and >= 0"),

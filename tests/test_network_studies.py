@@ -85,8 +85,8 @@ def test_figures_show_the_start_of_training_and_say_what_grey_is(name: str) -> N
     for axes in figure.axes:
         assert axes.get_xlim()[0] < 0
     assert "random matrices" in figure.legends[0].get_texts()[0].get_text()
-    labelled = any(one.get_visible() for one in figure.axes[0].get_xticklabels())
-    assert labelled == (name == "icl-emergence")  # no axis is below it there
+    labeled = any(one.get_visible() for one in figure.axes[0].get_xticklabels())
+    assert labeled == (name == "icl-emergence")  # no axis is below it there
 
 
 def test_accuracy_counts_positions_by_their_weight() -> None:

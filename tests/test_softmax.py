@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import MergedAttention, Regression
 from iclab.attention import Layer, random_merged, random_separate
-from iclab.outcomes.curves import stages
+from iclab.numerics.curves import stages
 from iclab.simulation.keys import key_of
 from iclab.simulation.linear import loop, softmax
 from iclab.simulation.linear.contexts import Contexts, draw

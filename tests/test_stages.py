@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.outcomes.curves import stages
+from iclab.numerics.curves import stages
 
 LOG_TIME = np.linspace(0, 10, 1001)
 TIME = np.exp(LOG_TIME)

@@ -37,7 +37,7 @@ RETIRED = {
     r"exhaustion_said": "exhaustion_reported",
     r"\bpull(s|ed)?\b": "signal, right-hand side, gradient",
     r"\bdrag\b": "curvature",
-    r"[a-z](normalis|minimis|penalis|coloured|behaviour|labelled\b(?!\())": "American spelling",
+    r"[a-z](normalis|minimis|penalis|coloured|behaviour|labelled)": "American spelling",
 }
 KEPT = {  # names in stored files, and Python names that the words do not mean
     "fans": ("src/iclab/inspection",),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from iclab import planning as planning
     from iclab import problem as problem
     from iclab import provenance as provenance
+    from iclab import published as published
     from iclab import report as report
     from iclab import simulation as simulation
     from iclab import spectra as spectra
@@ -83,6 +84,6 @@ if not TYPE_CHECKING:
         },
         unlisted=(
             "attention", "claims", "commands", "inspection", "numerics", "outcomes", "problem", "provenance",
-            "report", "store", "study", "testing",
+            "published", "report", "store", "study", "testing",
         ),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A study: one question, put to theory and simulation, whose answers are labelled here and nowhere else."""
+"""A study: one question, put to theory and simulation, whose answers are labeled here and nowhere else."""
 
 import dataclasses
 import json
@@ -29,10 +29,10 @@ __all__ = [
     "seed_numbers",
 ]  # fmt: skip
 
-SCHEMA = 1  # of the labelled result; raised when its groups or attributes change their meaning
+SCHEMA = 1  # of the labeled result; raised when its groups or attributes change their meaning
 
 Outcomes = Mapping[str, Any]
-"""Outcomes by name, as a witness returns them. Each becomes a group of the labelled result."""
+"""Outcomes by name, as a witness returns them. Each becomes a group of the labeled result."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +155,12 @@ class Study:
             return simulation(case, *arguments, key=key_of(seed))
 
     def _tree(self, case: Any, answers: Mapping[str, Outcomes], *, seed: int, seconds: float | None) -> "xr.DataTree":
-        """Labelled answers to one seed; no seconds say that theory answered alone, for the start of that seed."""
+        """Labeled answers to one seed; no seconds say that theory answered alone, for the start of that seed."""
         import xarray as xr
 
         shared = {"theory"} if self.start is None else set()
         groups = {
-            f"{witness}/{name}": _labelled(outcome, self.vocabulary, name, None if witness in shared else seed)
+            f"{witness}/{name}": _labeled(outcome, self.vocabulary, name, None if witness in shared else seed)
             for witness, outcomes in answers.items()
             for name, outcome in outcomes.items()
         }
@@ -227,7 +227,7 @@ def dataset_at(result: "xr.DataTree", path: str) -> "xr.Dataset":
     return group.to_dataset(inherit=False)
 
 
-def _labelled(outcome: Any, own: Mapping[str, Quantity], group: str, seed: int | None) -> "xr.Dataset":
+def _labeled(outcome: Any, own: Mapping[str, Quantity], group: str, seed: int | None) -> "xr.Dataset":
     """An outcome as a dataset. An array named as its one axis is a coordinate; the others gain a seed axis."""
     import xarray as xr
 

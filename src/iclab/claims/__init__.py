@@ -1,4 +1,4 @@
-"""Claims: what a study says of its witnesses, each judged on a labelled result by a number."""
+"""Claims: what a study says of its witnesses, each judged on a labeled result by a number."""
 
 from iclab.claims.general import Bounded, Limit, Misses, Share, Vanishes, Within, WithinErrors
 from iclab.claims.networks import CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, WhereKnown

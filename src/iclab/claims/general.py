@@ -1,4 +1,4 @@
-"""The claims that studies make, each judged on a labelled result.
+"""The claims that studies make, each judged on a labeled result.
 
 Exact claims say that a gap stays within sampling error, or vanishes with the step of gradient descent; limit
 claims say that it vanishes along a named size.

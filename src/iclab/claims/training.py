@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.claims.verdict import SLACK, Verdict, fitted_order
-from iclab.outcomes.curves import rests_and_drops
+from iclab.numerics.curves import rests_and_drops
 
 if TYPE_CHECKING:
     import xarray as xr

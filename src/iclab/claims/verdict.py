@@ -66,7 +66,7 @@ class Claim(Protocol):
     """A statement about the witnesses of a study that a number can judge."""
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The claim, judged on a labelled result."""
+        """The claim, judged on a labeled result."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Marks that the figures of all studies share, and figures as SVG and PDF. Reads labelled results only."""
+"""Marks that the figures of all studies share, and figures as SVG and PDF. Reads labeled results only."""
 
 import io
 import re

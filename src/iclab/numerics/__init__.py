@@ -32,6 +32,7 @@ from iclab.numerics.constraints import (
     Count,
     Counts,
     Distinct,
+    Finite,
     Floats,
     Fraction,
     Increasing,
@@ -40,6 +41,7 @@ from iclab.numerics.constraints import (
     Magnitudes,
     Multiple,
     Nonnegative,
+    Nonnegatives,
     OneOf,
     Positive,
     Positives,
@@ -56,11 +58,11 @@ from iclab.numerics.roots import increasing_root
 from iclab.numerics.streams import FIXED_STREAM
 
 __all__ = [
-    "FIXED_STREAM", "LEAST", "MOST", "Ascending", "Checked", "Constraint", "Count", "Counts", "Distinct", "Floats",
-    "Fraction", "Increasing", "Kind", "Magnitude", "Magnitudes", "Multiple", "Nonnegative", "OneOf", "Positive",
-    "Positives", "Real", "Reals", "Share", "Validated", "Values", "Whole", "Wholes", "checked",
-    "checked_covariance", "checked_number", "checks_its_fields", "constraints", "divides", "every", "floats",
-    "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least", "magnitude",
-    "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share", "whole_number",
-    "whole_numbers", "with_turns",
+    "FIXED_STREAM", "LEAST", "MOST", "Ascending", "Checked", "Constraint", "Count", "Counts", "Distinct", "Finite",
+    "Floats", "Fraction", "Increasing", "Kind", "Magnitude", "Magnitudes", "Multiple", "Nonnegative",
+    "Nonnegatives", "OneOf", "Positive", "Positives", "Real", "Reals", "Share", "Validated", "Values", "Whole",
+    "Wholes", "checked", "checked_covariance", "checked_number", "checks_its_fields", "constraints", "divides",
+    "every", "floats", "golden_section", "increasing_grid", "increasing_root", "instance", "intervals", "least",
+    "magnitude", "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "positive", "require", "share",
+    "whole_number", "whole_numbers", "with_turns",
 ]  # fmt: skip

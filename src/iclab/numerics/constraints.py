@@ -29,9 +29,9 @@ from iclab.numerics.checks import (
 )
 
 __all__ = [
-    "Ascending", "Checked", "Constraint", "Count", "Counts", "Distinct", "Floats", "Fraction", "Increasing", "Kind",
-    "Magnitude", "Magnitudes", "Multiple", "Nonnegative", "OneOf", "Positive", "Positives", "Real", "Reals",
-    "Share", "Whole", "Wholes", "constraints",
+    "Ascending", "Checked", "Constraint", "Count", "Counts", "Distinct", "Finite", "Floats", "Fraction",
+    "Increasing", "Kind", "Magnitude", "Magnitudes", "Multiple", "Nonnegative", "Nonnegatives", "OneOf", "Positive",
+    "Positives", "Real", "Reals", "Share", "Whole", "Wholes", "constraints",
 ]  # fmt: skip
 
 
@@ -216,6 +216,8 @@ Positives = Annotated[tuple[float, ...], Reals(above=0.0)]
 Magnitude = Annotated[float, Real(above=0.0, infinite=True)]
 Magnitudes = Annotated[tuple[float, ...], Reals(above=0.0, infinite=True)]
 Nonnegative = Annotated[float, Real(at_least=0.0)]
+Nonnegatives = Annotated[tuple[float, ...], Reals(at_least=0.0)]
+Finite = Annotated[float, Real()]
 Fraction = Annotated[float, Share()]
 Increasing = Annotated[tuple[float, ...], Ascending()]
 

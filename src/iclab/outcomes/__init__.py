@@ -1,14 +1,14 @@
 """Outcomes of witnesses: arrays that know their symbol, their axes and their unit."""
 
-from iclab.outcomes.labelled import (
+from iclab.outcomes.labeled import (
     VOCABULARY,
-    Labelled,
+    Labeled,
     Quantity,
-    labelled,
+    labeled,
     parts,
     quantities,
     quantity,
-    unlabelled,
+    unlabeled,
     vocabulary,
 )
 from iclab.outcomes.modes import (
@@ -24,7 +24,7 @@ from iclab.outcomes.modes import (
     TransformerCurves,
 )
 from iclab.outcomes.pretraining import Errors, EstimatorErrors, FittedErrors
-from iclab.outcomes.training import Levels, LossCurve, Trajectory
+from iclab.outcomes.training import LossCurve, Trajectory
 from iclab.outcomes.view import Groups, View
 
 __all__ = [
@@ -36,8 +36,7 @@ __all__ = [
     "GammaRuns",
     "Groups",
     "HeadRuns",
-    "Labelled",
-    "Levels",
+    "Labeled",
     "LossCurve",
     "LossSample",
     "MatrixCurves",
@@ -49,10 +48,10 @@ __all__ = [
     "Trajectory",
     "TransformerCurves",
     "View",
-    "labelled",
+    "labeled",
     "parts",
     "quantities",
     "quantity",
-    "unlabelled",
+    "unlabeled",
     "vocabulary",
 ]

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from jaxtyping import Float
 
-from iclab.outcomes.labelled import quantity
+from iclab.outcomes.labeled import quantity
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from iclab.numerics import Values
-from iclab.outcomes.labelled import quantity
+from iclab.outcomes.labeled import quantity
 
 
 @dataclass(frozen=True)

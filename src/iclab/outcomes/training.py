@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from iclab.outcomes.labelled import quantity, unlabelled
+from iclab.outcomes.labeled import quantity, unlabeled
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,6 @@ class LossCurve:
 
 @dataclass(frozen=True)
 class Trajectory(LossCurve):
-    """Loss and weights along training; the weights carry `time` as their leading axis and are not labelled."""
+    """Loss and weights along training; the weights carry `time` as their leading axis and are not labeled."""
 
-    weights: Any = unlabelled()
-
-
-@dataclass(frozen=True)
-class Levels:
-    """Losses of the plateaus, from nothing learned to everything learned."""
-
-    loss: Float[np.ndarray, "plateau"] = quantity("L(M_m)", "plateau", unit="label²", words="loss of a plateau")
+    weights: Any = unlabeled()

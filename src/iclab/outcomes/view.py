@@ -12,7 +12,7 @@ __all__ = ["Groups", "View"]
 
 @dataclass(frozen=True)
 class Groups:
-    """The labelled outcomes of one witness, `view.theory.flow` or `view.theory["flow"]`; false where it has none."""
+    """The labeled outcomes of one witness, `view.theory.flow` or `view.theory["flow"]`; false where it has none."""
 
     tree: "xr.DataTree | None"
 

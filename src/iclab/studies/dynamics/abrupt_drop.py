@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from iclab import figures
 from iclab.attention import MergedAttention
 from iclab.claims import ExactInRate, LimitInSequences
-from iclab.outcomes import Labelled, LossCurve, labelled
+from iclab.outcomes import Labeled, LossCurve, labeled
 from iclab.problem import Regression
+from iclab.published import merged_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import merged_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -35,7 +35,7 @@ class Case(training.TrainingCase):
     sequences: tuple[int, ...] = (2000, 8000, 32000)  # P, sizes of the training sets
 
 
-def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labelled]:
+def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labeled]:
     """The gradient flow, its two levels, and the D + 1 scalars that it reduces to from a small start."""
     from iclab.theory import dynamics, population
 
@@ -44,11 +44,11 @@ def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labelled
     return {
         "flow": dynamics.merged_flow(moments, start, time),
         "reduced": dynamics.reduced_merged_flow(moments, dynamics.growing_amplitude(moments, start), time),
-        "levels": labelled({"plateau": None}, loss=[moments.null_loss, population.best_loss(moments)]),
+        "levels": labeled({"plateau": None}, loss=[moments.null_loss, population.best_loss(moments)]),
     }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     return {
         "rates": training.by_rate(case, start),

@@ -19,10 +19,10 @@ from iclab import figures
 from iclab.attention import MergedAttention, SeparateAttention
 from iclab.claims import ExactInRate, LimitInSequences, WithinErrors
 from iclab.numerics import Count, Floats, require
-from iclab.outcomes import Labelled, Trajectory, labelled
+from iclab.outcomes import Labeled, Trajectory, labeled
 from iclab.problem import Lengths, Regression
+from iclab.published import separate_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import separate_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -71,11 +71,11 @@ class Case(training.TrainingCase):
             ],
         }
 
-    def labelled(self, losses: Mapping[str, Sequence[Any]]) -> dict[str, Labelled]:
+    def labeled(self, losses: Mapping[str, Sequence[Any]]) -> dict[str, Labeled]:
         """Losses of the tests along what is varied in each kind."""
         points = (self.test_lengths, self.test_noises, self.input_tilts, self.task_tilts)
         return {
-            name: labelled({axis: along}, loss=losses[name])
+            name: labeled({axis: along}, loss=losses[name])
             for (name, (axis, _)), along in zip(TESTS.items(), points, strict=True)
         }
 
@@ -85,7 +85,7 @@ def rescaled(spectrum: Float[np.ndarray, "D"], like: Float[np.ndarray, "D"]) -> 
     return tuple(float(entry) for entry in spectrum * (np.sum(like) / np.sum(spectrum)))
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled | Trajectory]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled | Trajectory]:
     """Training on mixed lengths; the loss of its best layer under each test law; the best loss at each length."""
     from iclab.theory import dynamics, population
 
@@ -95,13 +95,13 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled | Traject
     best = [population.best_loss(law) for law in laws["lengths"]]
     return {
         "flow": dynamics.separate_flow(moments, start, case.rate * training.marks(case.steps)),
-        "levels": labelled({"plateau": None}, loss=dynamics.plateaus(moments)),
-        "best": labelled({"context_length": case.test_lengths}, loss=best),
-        **case.labelled({name: [population.loss(law, gamma) for law in several] for name, several in laws.items()}),
+        "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
+        "best": labeled({"context_length": case.test_lengths}, loss=best),
+        **case.labeled({name: [population.loss(law, gamma) for law in several] for name, several in laws.items()}),
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent at three rates and on drawn training sets; tests on drawn contexts."""
     import jax
 
@@ -123,7 +123,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     return {
         "rates": training.by_rate(case, start),
         "sequences": training.by_sequences(case, training.on_sequences(case, start, key=train_key)),
-        **case.labelled(tested),
+        **case.labeled(tested),
     }
 
 

@@ -17,8 +17,8 @@ from jaxtyping import Int
 from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import Within
-from iclab.outcomes import Labelled, labelled
-from iclab.outcomes.curves import rests_and_drops
+from iclab.numerics.curves import rests_and_drops
+from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
@@ -38,18 +38,18 @@ class Case(training.TrainingCase):
     sequences: tuple[int, ...] = (500, 5000, 50000)  # P, sizes of the training sets
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
     """The predicted time of each drop, and the levels between which the loss drops."""
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
     return {
-        "drops": labelled({"drop": None}, half_drop=dynamics.drop_times(moments, start)),
-        "levels": labelled({"plateau": None}, loss=dynamics.plateaus(moments)),
+        "drops": labeled({"drop": None}, half_drop=dynamics.drop_times(moments, start)),
+        "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labeled]:
     """Times at which gradient descent passes the middles between levels; NaN for drops after the last step."""
     from iclab.theory import dynamics, population
 
@@ -58,9 +58,9 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     drawn = training.on_sequences(case, start, key=key, steps=steps)
     times = [rests_and_drops(drawn.time, loss, levels)[1] for loss in drawn.loss]
     return {
-        "drops": labelled({"drop": None}, half_drop=rests_and_drops(exact.time, exact.loss, levels)[1]),
-        "sequences": labelled({"sequences": case.sequences, "drop": None}, half_drop=np.stack(times)),
-        "curve": labelled({"time": drawn.time}, loss=drawn.loss[-1]),
+        "drops": labeled({"drop": None}, half_drop=rests_and_drops(exact.time, exact.loss, levels)[1]),
+        "sequences": labeled({"sequences": case.sequences, "drop": None}, half_drop=np.stack(times)),
+        "curve": labeled({"time": drawn.time}, loss=drawn.loss[-1]),
     }
 
 

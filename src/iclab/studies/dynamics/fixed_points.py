@@ -18,7 +18,7 @@ from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import Within
 from iclab.numerics import Checked, Count, Counts, Positive
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
@@ -51,17 +51,17 @@ def start(case: Case, seed: int) -> SeparateAttention:
     return SeparateAttention(value, key, query)
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
     """The loss of every set of modes that the heads can hold, least first."""
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
     sets = [learned for count in range(case.heads + 1) for learned in combinations(range(moments.dimension), count)]
     losses = np.array([population.loss(moments, dynamics.fixed_point(moments, learned)) for learned in sets])
-    return {"points": labelled({"point": None}, loss=np.sort(losses))}
+    return {"points": labeled({"point": None}, loss=np.sort(losses))}
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labeled]:
     """Ends of the searches on the population loss, and the different losses found there and on drawn sequences."""
     from iclab.simulation.linear import stationary
     from iclab.simulation.linear.statistics import statistics
@@ -71,11 +71,9 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     samples = (statistics(drawn, start) for drawn in training.drawn_contexts(case.problem, case.sequences, key=key))
     found = [stationary.search(sample, start, iterations=case.iterations) for sample in samples]
     return {
-        "ends": labelled({"search": None}, loss=ends.loss, slope=ends.gradient_norm),
-        "points": labelled({"point": None}, loss=different(ends, count)),
-        "drawn": labelled(
-            {"sequences": case.sequences, "point": None}, loss=[different(one, count) for one in found]
-        ),
+        "ends": labeled({"search": None}, loss=ends.loss, slope=ends.gradient_norm),
+        "points": labeled({"point": None}, loss=different(ends, count)),
+        "drawn": labeled({"sequences": case.sequences, "point": None}, loss=[different(one, count) for one in found]),
     }
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from iclab import figures
 from iclab.attention import MergedAttention
 from iclab.numerics import Distinct, Floats
-from iclab.outcomes import Labelled, labelled
+from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression, checked_mixture
+from iclab.published import merged_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import merged_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -51,7 +51,7 @@ def start(case: Case, seed: int) -> MergedAttention:
     return training.small_merged(case, seed).unrestricted()
 
 
-def theory(case: Case, start: MergedAttention) -> dict[str, Labelled]:
+def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
     """The flow for each fraction: its own loss, and the losses of its layer in both tests."""
     from iclab.theory.tokens import mixture
 
@@ -63,10 +63,10 @@ def theory(case: Case, start: MergedAttention) -> dict[str, Labelled]:
         flow = mixture.flow(law, start, time)
         found.append([flow.loss, *(mixture.loss(test, flow.weights) for test in tests)])
     axes, rows = {"fraction": case.fractions, "time": time}, np.stack(found, axis=1)
-    return {name: labelled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
+    return {name: labeled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
 
 
-def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent on drawn mixtures of each size, tested on drawn sequences as many."""
     import jax
 
@@ -92,7 +92,7 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
         found.append([run.loss, *losses])
     axes = {"fraction": case.fractions, "sequences": case.sequences, "time": case.rate * steps}
     rows = np.swapaxes(np.array(found), 0, 1)
-    return {name: labelled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
+    return {name: labeled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
 
 
 def figure(view: View, figure: Figure) -> None:

@@ -18,7 +18,7 @@ from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import Floats, require
-from iclab.outcomes import Labelled, labelled
+from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
@@ -60,19 +60,19 @@ def layers(start: SeparateAttention) -> list[SeparateAttention]:
     return [start[i] for i in range(len(start.value))]
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
     """The gradient flow from each start, and the plateaus."""
     from iclab.theory import dynamics, population
 
     moments, time = population.moments(case.problem), case.rate * training.log_marks(case.steps)
     flows = [dynamics.separate_flow(moments, layer, time).loss for layer in layers(start)]
     return {
-        "flow": labelled({"initial": case.sizes, "time": time}, loss=np.stack(flows)),
-        "levels": labelled({"plateau": None}, loss=dynamics.plateaus(moments)),
+        "flow": labeled({"initial": case.sizes, "time": time}, loss=np.stack(flows)),
+        "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent from each start on the population moments at three rates, and on drawn training sets."""
     steps, data = training.log_marks(case.steps), training.drawn_statistics(case, start, key=key)
     trained = [training.on_drawn(case, data, layer, steps=steps) for layer in layers(start)]

@@ -16,8 +16,8 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.attention import SeparateAttention, random_separate
 from iclab.numerics import Count, Positive
-from iclab.outcomes import Labelled, labelled
-from iclab.outcomes.curves import rests_and_drops
+from iclab.numerics.curves import rests_and_drops
+from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Axes, Figure, Key, Preset, Study, View
@@ -56,7 +56,7 @@ def start(case: Case, seed: int) -> tuple[SeparateAttention, Test]:
     return layer, (inputs[:, :-1], labels, inputs[:, -1])
 
 
-def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Labelled]:
+def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Labeled]:
     """Predictions of principal component regression with 1, ..., D components, and the losses of the plateaus."""
     from iclab.theory import dynamics, population
 
@@ -66,12 +66,12 @@ def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Label
         for components in range(1, moments.dimension + 1)
     ]
     return {
-        "answers": labelled({"plateau": None, "query": None}, answer=np.stack(predicted)),
-        "levels": labelled({"plateau": None}, loss=dynamics.plateaus(moments)),
+        "answers": labeled({"plateau": None, "query": None}, answer=np.stack(predicted)),
+        "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
     }
 
 
-def simulation(case: Case, start: tuple[SeparateAttention, Test], *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: tuple[SeparateAttention, Test], *, key: Key) -> dict[str, Labeled]:
     """Training on drawn sets, and the predictions of the layers at which the loss rests."""
     from iclab.simulation.linear import contexts, predictions
     from iclab.theory import dynamics, population
@@ -86,7 +86,7 @@ def simulation(case: Case, start: tuple[SeparateAttention, Test], *, key: Key) -
     ]
     axes = {"sequences": case.sequences, "plateau": None, "query": None}
     return {
-        "answers": labelled(axes, answer=np.stack(predicted)),
+        "answers": labeled(axes, answer=np.stack(predicted)),
         "sequences": training.by_sequences(case, trained),
     }
 

@@ -16,10 +16,10 @@ from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.numerics import Counts, Distinct
-from iclab.outcomes import Labelled, labelled
+from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
+from iclab.published import eigenvalues, separate_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import eigenvalues, separate_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -45,7 +45,7 @@ def start(case: Case, seed: int) -> tuple[SeparateAttention, ...]:
     return tuple(training.small_separate(case, (seed, rank), rank) for rank in case.ranks)
 
 
-def theory(case: Case, start: tuple[SeparateAttention, ...]) -> dict[str, Labelled]:
+def theory(case: Case, start: tuple[SeparateAttention, ...]) -> dict[str, Labeled]:
     """The gradient flow of each rank, and the losses of its visible plateaus."""
     from iclab.theory import dynamics, population
 
@@ -55,12 +55,12 @@ def theory(case: Case, start: tuple[SeparateAttention, ...]) -> dict[str, Labell
     flows = [dynamics.separate_flow(moments, layer, time).loss for layer in start]
     levels = dynamics.plateaus(moments)[np.minimum(learned, dimension)]
     return {
-        "flow": labelled({"rank": rank, "time": time}, loss=np.stack(flows)),
-        "levels": labelled({"rank": rank, "plateau": None}, loss=levels),
+        "flow": labeled({"rank": rank, "time": time}, loss=np.stack(flows)),
+        "levels": labeled({"rank": rank, "plateau": None}, loss=levels),
     }
 
 
-def simulation(case: Case, start: tuple[SeparateAttention, ...], *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: tuple[SeparateAttention, ...], *, key: Key) -> dict[str, Labeled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     layers = [with_idle_pairs(layer, max(case.ranks)) for layer in start]  # of one shape, to compile once
     data = training.drawn_statistics(case, layers[0], key=key)

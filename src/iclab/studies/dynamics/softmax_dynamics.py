@@ -2,7 +2,7 @@
 
 Softmax attention has no closed theory here: what is judged is whether its loss drops as often as that of linear
 attention with as many modes, once if key and query are merged, once for each mode if they are separate. Drops are
-counted by the rule of `iclab.outcomes.curves.stages`: a stage is a stretch of log-time on which the loss hardly
+counted by the rule of `iclab.numerics.curves.stages`: a stage is a stretch of log-time on which the loss hardly
 moves, and a drop sets two stages apart. Theory is linear attention, its plateaus and its number of drops. Simulation
 draws sequences and trains on their tokens. Inputs are small, so that scores stay small until something is learned;
 with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, without its rates and starts.
@@ -17,8 +17,8 @@ from iclab import figures
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import Share
 from iclab.numerics import Checked, Count, Positive
-from iclab.outcomes import Labelled, labelled, vocabulary
-from iclab.outcomes.curves import stages
+from iclab.numerics.curves import stages
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
@@ -47,16 +47,16 @@ def start(case: Case, seed: int) -> tuple[MergedAttention, SeparateAttention]:
     return merged, random_separate(dimension, case.heads, scale=case.separate_initial, rng=rng)
 
 
-def theory(case: Case, start: tuple[MergedAttention, SeparateAttention]) -> dict[str, Labelled]:
+def theory(case: Case, start: tuple[MergedAttention, SeparateAttention]) -> dict[str, Labeled]:
     """Plateaus of linear attention on the same contexts, and how often it drops."""
     from iclab.theory import dynamics, population
 
     levels = dynamics.plateaus(population.moments(case.problem))
     drops = min(case.heads, int(np.sum(np.diff(levels) < 0)))
-    return {"levels": labelled({"plateau": None}, loss=levels), "drops": labelled({}, merged=1, separate=drops)}
+    return {"levels": labeled({"plateau": None}, loss=levels), "drops": labeled({}, merged=1, separate=drops)}
 
 
-def simulation(case: Case, start: tuple[MergedAttention, SeparateAttention], *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: tuple[MergedAttention, SeparateAttention], *, key: Key) -> dict[str, Labeled]:
     """Gradient descent of both layers on the same drawn sequences, and the drops of their losses."""
     from iclab.simulation.linear import contexts, softmax
 
@@ -66,9 +66,9 @@ def simulation(case: Case, start: tuple[MergedAttention, SeparateAttention], *, 
         kind: softmax.on_tokens(drawn, layer, rate=case.rate, steps=even_marks(steps))
         for kind, layer, steps in zip(kinds, start, (case.merged_steps, case.separate_steps), strict=True)
     }
-    curves = {kind: labelled({"time": run.time}, loss=run.loss) for kind, run in runs.items()}
+    curves = {kind: labeled({"time": run.time}, loss=run.loss) for kind, run in runs.items()}
     drops = {kind: max(0, len(stages(run.time, run.loss)) - 1) for kind, run in runs.items()}
-    return {**curves, "drops": labelled({}, **drops)}
+    return {**curves, "drops": labeled({}, **drops)}
 
 
 def even_marks(steps: int) -> Int[np.ndarray, "record"]:

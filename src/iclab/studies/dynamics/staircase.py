@@ -15,11 +15,11 @@ import numpy as np
 from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import ExactInRate, LimitInSequences
-from iclab.outcomes import Labelled, Trajectory, labelled, vocabulary
-from iclab.outcomes.curves import rests_and_drops
+from iclab.numerics.curves import rests_and_drops
+from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
+from iclab.published import separate_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import separate_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -39,7 +39,7 @@ class Case(training.TrainingCase):
     sequences: tuple[int, ...] = (2000, 8000, 32000)  # P, sizes of the training sets
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
     """The gradient flow with its heads, the scalar equation of each mode's head, and the plateaus."""
     from iclab.theory import dynamics, population
 
@@ -48,11 +48,11 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labelled]:
     return {
         "flow": head_curves(flow.time, flow.loss, flow.weights),
         "scalar": scalar_values(case.problem, flow),
-        "levels": labelled({"plateau": None}, loss=dynamics.plateaus(moments)),
+        "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
     }
 
 
-def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     trained = training.on_sequences(case, start, key=key)
     return {
@@ -62,7 +62,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     }
 
 
-def scalar_values(problem: Regression, flow: Trajectory) -> Labelled:
+def scalar_values(problem: Regression, flow: Trajectory) -> Labeled:
     """The scalar equation dv/dt = g v² − h v⁵ of each mode's head, entered so that it drops when the flow does.
 
     Modes drop in the order of their signal g; h is the curvature. A head that blows up at T, half_drop_shift after
@@ -79,10 +79,10 @@ def scalar_values(problem: Regression, flow: Trajectory) -> Labelled:
     reached = np.isfinite(drops) & (signal > 0)
     strengths = 1 / np.where(reached, signal * (drops - shifts), 1.0)
     values = dynamics.aligned_values(problem, strengths, flow.time)
-    return labelled({"time": flow.time, "mode": None}, value=np.where(reached, values, 0.0))
+    return labeled({"time": flow.time, "mode": None}, value=np.where(reached, values, 0.0))
 
 
-def head_curves(time: np.ndarray, loss: np.ndarray, weights: SeparateAttention) -> Labelled:
+def head_curves(time: np.ndarray, loss: np.ndarray, weights: SeparateAttention) -> Labeled:
     """Loss, and for each mode the head that holds most of it at the end: its value weight and its alignment.
 
     Zero for modes that no head holds. The modes of a problem with diagonal covariances are the axes of the inputs.
@@ -96,7 +96,7 @@ def head_curves(time: np.ndarray, loss: np.ndarray, weights: SeparateAttention) 
     alignment = np.minimum(*cosines)[:, head, mode]
     own = np.argmax(held, axis=1)[head] == mode  # a head holds one mode; the others are nobody's
     axes = {"time": time, "mode": None}
-    return labelled(axes, loss=("time", loss), value=np.abs(value[:, head]) * own, alignment=alignment * own)
+    return labeled(axes, loss=("time", loss), value=np.abs(value[:, head]) * own, alignment=alignment * own)
 
 
 def figure(view: View, figure: Figure) -> None:

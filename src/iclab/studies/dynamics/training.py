@@ -12,8 +12,8 @@ from iclab import figures
 from iclab.attention import Layer, MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import Limit
 from iclab.numerics import Checked, Count, Counts, Distinct, Positive, require
-from iclab.outcomes import Labelled, Trajectory, labelled, vocabulary
-from iclab.outcomes.curves import first_below
+from iclab.numerics.curves import first_below
+from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.study import Axes, Key, View
 
@@ -81,7 +81,7 @@ def by_rate(
     *,
     steps: Int[np.ndarray, "record"] | None = None,
     over: Mapping[str, Any] | None = None,
-) -> Labelled:
+) -> Labeled:
     """Gradient descent on the population moments at the learning rate and at finer ones, to the same time.
 
     Recorded at `steps`, or at the marks of the case; `over` are the leading axes of the start.
@@ -89,7 +89,7 @@ def by_rate(
     recorded = marks(case.steps) if steps is None else steps
     curves = [on_population(case, start, steps=recorded, finer=finer).loss for finer in FINER]
     axes = {**(over or {}), "rate": case.rate / FINER, "time": case.rate * recorded}
-    return labelled(axes, loss=np.stack(curves, axis=-2))
+    return labeled(axes, loss=np.stack(curves, axis=-2))
 
 
 def on_population(
@@ -112,9 +112,9 @@ def population_statistics(problem: Regression) -> "Statistics":
     return Statistics(law.cross, law.second, law.input_covariance, np.asarray(law.null_loss))
 
 
-def by_sequences(case: TrainingCase, trained: Trajectory) -> Labelled:
+def by_sequences(case: TrainingCase, trained: Trajectory) -> Labeled:
     """The losses of training on each size."""
-    return labelled({"sequences": case.sequences, "time": trained.time}, loss=trained.loss)
+    return labeled({"sequences": case.sequences, "time": trained.time}, loss=trained.loss)
 
 
 def on_sequences(
@@ -155,9 +155,9 @@ def drawn_contexts(problem: Regression, sizes: Sequence[int], *, key: Key) -> "I
         yield contexts.draw(problem, size, key=jax.random.fold_in(key, size))
 
 
-def stacked(axis: str, points: Any, outcomes: Sequence[Labelled]) -> Labelled:
+def stacked(axis: str, points: Any, outcomes: Sequence[Labeled]) -> Labeled:
     """Losses over the same axes as one outcome, along a further axis that leads."""
-    return labelled({axis: points, **outcomes[0].axes}, loss=np.stack([one.loss for one in outcomes]))
+    return labeled({axis: points, **outcomes[0].axes}, loss=np.stack([one.loss for one in outcomes]))
 
 
 def half_drop_time(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from iclab.attention import MergedAttention
 from iclab.claims import ExactInRate, LimitInSequences
 from iclab.numerics import require
-from iclab.outcomes import Labelled, labelled
+from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
+from iclab.published import merged_units
 from iclab.studies.dynamics import training
-from iclab.studies.dynamics.published import merged_units
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -45,27 +45,27 @@ class Case(training.TrainingCase):
             )
 
 
-def theory(case: Case, start: MergedAttention) -> dict[str, Labelled]:
+def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
     """The logistic curve of this start, its half-drop time, and its two levels."""
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
     amplitude, time = dynamics.growing_amplitude(moments, start), case.rate * training.marks(case.steps)
     return {
-        "closed_form": labelled({"time": time}, loss=dynamics.white_merged_loss(case.problem, amplitude, time)),
-        "half_drop": labelled({}, half_drop=dynamics.white_drop_time(case.problem, amplitude)),
-        "levels": labelled({"plateau": None}, loss=[moments.null_loss, population.best_loss(moments)]),
+        "closed_form": labeled({"time": time}, loss=dynamics.white_merged_loss(case.problem, amplitude, time)),
+        "half_drop": labeled({}, half_drop=dynamics.white_drop_time(case.problem, amplitude)),
+        "levels": labeled({"plateau": None}, loss=[moments.null_loss, population.best_loss(moments)]),
     }
 
 
-def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     trained = training.on_sequences(case, start, key=key)
     times = [training.half_drop_time(trained.time, loss) for loss in trained.loss]
     return {
         "rates": training.by_rate(case, start),
         "sequences": training.by_sequences(case, trained),
-        "half_drop": labelled({"sequences": case.sequences}, half_drop=times),
+        "half_drop": labeled({"sequences": case.sequences}, half_drop=times),
     }
 
 

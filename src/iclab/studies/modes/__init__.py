@@ -5,23 +5,19 @@ from typing import TYPE_CHECKING
 from iclab.lazy import door
 
 if TYPE_CHECKING:
-    from iclab.studies.modes import alignment as alignment
-    from iclab.studies.modes import conservation as conservation
-    from iclab.studies.modes import finite_context as finite_context
-    from iclab.studies.modes import mode_staging as mode_staging
-    from iclab.studies.modes import phase_portrait as phase_portrait
-    from iclab.studies.modes import sgd_noise as sgd_noise
-    from iclab.studies.modes import training as training
+    from iclab.studies.modes import (  # fmt: skip
+        alignment,
+        conservation,
+        finite_context,
+        mode_staging,
+        phase_portrait,
+        sgd_noise,
+        training,
+    )
 
 __all__ = [
-    "alignment",
-    "conservation",
-    "finite_context",
-    "mode_staging",
-    "phase_portrait",
-    "sgd_noise",
-    "training",
-]
+    "alignment", "conservation", "finite_context", "mode_staging", "phase_portrait", "sgd_noise", "training",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = door(__name__, __all__)

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive, require
-from iclab.outcomes import Labelled, MatrixCurves, labelled, vocabulary
+from iclab.outcomes import Labeled, MatrixCurves, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, strength_panel, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
@@ -55,7 +55,7 @@ class Case(Checked):
         return self.initial * np.random.default_rng(0).standard_normal(shape)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The exact flow of the full matrices from each start, and that of their diagonals alone."""
     from iclab.theory import modes
 
@@ -71,14 +71,14 @@ def theory(case: Case) -> dict[str, Labelled]:
     return groups
 
 
-def aligned(curves: Sequence[MatrixCurves], axes: dict[str, Any]) -> Labelled:
+def aligned(curves: Sequence[MatrixCurves], axes: dict[str, Any]) -> Labeled:
     """Strengths and misalignment of curves from several starts, stacked; the axes are all but the modes."""
     names = ("strength", "misalignment")
     strength, misalignment = (np.stack([getattr(curve, name) for curve in curves]) for name in names)
-    return labelled({**axes, "mode": None}, strength=strength, misalignment=(tuple(axes), misalignment))
+    return labeled({**axes, "mode": None}, strength=strength, misalignment=(tuple(axes), misalignment))
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """The whole transformer from each start, on batches of several sizes."""
     start = tuple(case.matrices)
     curves = trained_on_batches(case.problem, case.batches, case.schedule, start=start, runs=case.starts, key=key)

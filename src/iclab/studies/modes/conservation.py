@@ -17,8 +17,8 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.attention import MergedAttention
 from iclab.claims import Limit, WithinErrors
-from iclab.numerics import Checked, Count, Counts, Multiple, Positive, Whole
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.numerics import Checked, Count, Counts, Finite, Multiple, Nonnegatives, Positive, Whole
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
 from iclab.study import Axes, Figure, Key, Preset, Study, View
@@ -32,15 +32,15 @@ class Case(Checked):
     """Balances along flow, descent and SGD."""
 
     problem: Regression = Regression(eigenvalues=(1.5, 0.6), context_length=5, noise=0.2)
-    value: float = 0.5  # u of the head at the start
-    key_query: float = 0.3  # diagonal of U at the start
+    value: Finite = 0.5  # u of the head at the start
+    key_query: Finite = 0.3  # diagonal of U at the start
     rate: Positive = 0.01  # η, learning rate of the head's SGD, and the largest of descent
     batch: Count = 32  # B, contexts of a step of the head's SGD
     steps: Annotated[int, Multiple(RECORDS, "the records")] = 150  # steps of the head's SGD
     runs: Annotated[int, Whole(least=2)] = 50  # runs of the head's SGD, of a seed
     sequences: Count = 1000  # P, on which descent runs
-    eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5)  # s, of the transformer's inputs
-    context_length: int = 8  # N of the transformer
+    eigenvalues: Nonnegatives = (2.0, 1.0, 0.5)  # s, of the transformer's inputs
+    context_length: Count = 8  # N of the transformer
     initial: Positive = 0.3  # value and key-query weight of every mode at the start
     transformer_rate: Positive = 0.02  # η of the transformer's SGD
     transformer_batches: Counts = (16, 64, 256)  # B of the transformer's SGD
@@ -57,7 +57,7 @@ class Case(Checked):
         return Schedule(self.transformer_rate, self.transformer_steps, RECORDS)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The conserved balance, that of SGD to first order in rate/B, and those of the modes at finite N."""
     from iclab.theory import modes, sgd
 
@@ -73,13 +73,13 @@ def theory(case: Case) -> dict[str, Labelled]:
     )
     balance = flow.value**2 - flow.key_query**2
     return {
-        "flow": labelled({"time": time}, balance=head.value**2 - np.sum(head.key_query**2, axis=-1)),
-        "noisy": labelled({"time": time}, balance=noisy.balance[:: case.head.every]),
-        "modes": labelled({"time": flow.time, "mode": None}, balance=balance, total=("time", balance.sum(axis=-1))),
+        "flow": labeled({"time": time}, balance=head.value**2 - np.sum(head.key_query**2, axis=-1)),
+        "noisy": labeled({"time": time}, balance=noisy.balance[:: case.head.every]),
+        "modes": labeled({"time": flow.time, "mode": None}, balance=balance, total=("time", balance.sum(axis=-1))),
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Descent on drawn sequences at three rates; SGD of the head, mean over runs; SGD of the transformer."""
     import jax
 
@@ -91,7 +91,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     }
 
 
-def mean_balance(case: Case, *, key: Key) -> Labelled:
+def mean_balance(case: Case, *, key: Key) -> Labeled:
     """SGD of the head: balance, averaged over runs."""
     import jax
 
@@ -101,18 +101,18 @@ def mean_balance(case: Case, *, key: Key) -> Labelled:
     keys = jax.random.split(key, case.runs)
     runs = head_sgd(case.problem, start=(case.value, case.key_query), key=keys, **settings)
     balance = runs.value**2 - np.sum(runs.key_query**2, axis=(-2, -1))
-    return labelled({"time": runs.time}, balance=np.mean(balance, axis=0))
+    return labeled({"time": runs.time}, balance=np.mean(balance, axis=0))
 
 
-def transformers(case: Case, *, key: Key) -> dict[str, Labelled]:
+def transformers(case: Case, *, key: Key) -> dict[str, Labeled]:
     """SGD of the transformer on batches of several sizes; the largest with the balance of all weights."""
     problem, start = Regression(case.eigenvalues, case.context_length), (case.initial, case.initial)
     runs = trained_on_batches(problem, case.transformer_batches, case.transformer, start=start, key=key)
     balance = np.stack([mode_balances(run.value, run.key_query) for run in runs])
     axes = {"time": runs[-1].time, "mode": None}
     return {
-        "batches": labelled({"batch": case.transformer_batches, **axes}, balance=balance),
-        "modes": labelled(axes, balance=balance[-1], total=("time", runs[-1].balance)),
+        "batches": labeled({"batch": case.transformer_batches, **axes}, balance=balance),
+        "modes": labeled(axes, balance=balance[-1], total=("time", runs[-1].balance)),
     }
 
 
@@ -124,7 +124,7 @@ def mode_balances(
     return p**2 - q**2
 
 
-def descents(case: Case, *, key: Key) -> Labelled:
+def descents(case: Case, *, key: Key) -> Labeled:
     """Full-batch gradient descent of one head on drawn sequences, at the learning rate and at finer ones."""
     from iclab.simulation.linear import contexts, descent
     from iclab.simulation.linear.statistics import statistics
@@ -135,7 +135,7 @@ def descents(case: Case, *, key: Key) -> Labelled:
     records = case.head.every * np.arange(RECORDS + 1)
     runs = [descent.on_statistics(data, start, rate=case.rate / finer, steps=finer * records) for finer in FINER]
     balance = [dynamics.conserved(run.weights)[..., 0] for run in runs]
-    return labelled({"steps": case.steps * FINER, "time": runs[0].time}, balance=balance)
+    return labeled({"steps": case.steps * FINER, "time": runs[0].time}, balance=balance)
 
 
 def figure(view: View, figure: Figure) -> None:

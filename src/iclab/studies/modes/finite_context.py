@@ -17,8 +17,8 @@ from jaxtyping import Int
 from iclab import figures
 from iclab.claims import Limit, WithinErrors
 from iclab.figures import legends
-from iclab.numerics import Checked, Counts, Reals, require
-from iclab.outcomes import Labelled, labelled
+from iclab.numerics import Checked, Counts, Nonnegatives, Reals, require
+from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
 from iclab.studies.modes.training import WORDS
 from iclab.study import Figure, Key, Preset, Study, View
@@ -28,7 +28,7 @@ from iclab.study import Figure, Key, Preset, Study, View
 class Case(Checked):
     """Fixed points at several context lengths and noises."""
 
-    eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
+    eigenvalues: Nonnegatives = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
     context_lengths: Counts = (4, 8, 32)  # N, at which contexts are drawn
     noises: Annotated[tuple[float, ...], Reals(at_least=0.0)] = (0.0, 1.0)  # ρ, variances of the label noise
     sequences: Counts = (500, 2000, 8000)  # P, contexts that the weights are fitted to
@@ -38,7 +38,7 @@ class Case(Checked):
         require(len(self.noises) > 0, "noises must hold at least one variance; got none.")
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Exact fixed points and those at leading order: at the lengths that are drawn, and along a line of lengths."""
     lengths = np.array(case.context_lengths)
     line = np.unique(np.round(np.geomspace(1, 10 * max(lengths), 120)).astype(int))
@@ -49,26 +49,24 @@ def theory(case: Case) -> dict[str, Labelled]:
     }
 
 
-def exact_strengths(case: Case, lengths: Int[np.ndarray, "context_length"]) -> Labelled:
+def exact_strengths(case: Case, lengths: Int[np.ndarray, "context_length"]) -> Labeled:
     """Exact fixed points for each noise and length."""
     from iclab.theory.modes import DiagonalTasks, exact_fixed_point
 
     laws = [[DiagonalTasks(case.eigenvalues, int(n), noise=noise) for n in lengths] for noise in case.noises]
     rows = [[exact_fixed_point(tasks) for tasks in row] for row in laws]
-    return labelled({"noise": case.noises, "context_length": lengths, "mode": None}, strength=rows)
+    return labeled({"noise": case.noises, "context_length": lengths, "mode": None}, strength=rows)
 
 
-def leading_strengths(case: Case, lengths: Int[np.ndarray, "context_length"]) -> Labelled:
+def leading_strengths(case: Case, lengths: Int[np.ndarray, "context_length"]) -> Labeled:
     """Fixed points at leading order, the same for every noise."""
     from iclab.theory import modes
 
     row = [modes.limits(modes.DiagonalTasks(case.eigenvalues, int(n))) for n in lengths]
-    return labelled(
-        {"noise": case.noises, "context_length": lengths, "mode": None}, strength=[row] * len(case.noises)
-    )
+    return labeled({"noise": case.noises, "context_length": lengths, "mode": None}, strength=[row] * len(case.noises))
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Diagonal weights fitted to drawn contexts, for each number of contexts, noise and length."""
     import jax
 
@@ -83,8 +81,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
             strength[:, i, j] = value * key_query
     axes = {"noise": case.noises, "context_length": case.context_lengths, "mode": None}
     return {
-        "fitted": labelled({"sequences": case.sequences, **axes}, strength=strength),
-        "most": labelled(axes, strength=strength[-1]),
+        "fitted": labeled({"sequences": case.sequences, **axes}, strength=strength),
+        "most": labeled(axes, strength=strength[-1]),
     }
 
 

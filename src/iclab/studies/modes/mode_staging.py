@@ -18,8 +18,8 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.claims import Misses, Vanishes, WithinErrors
 from iclab.figures import legends
-from iclab.numerics import Checked, Counts, Multiple, Positive, require
-from iclab.outcomes import Labelled, ModeCurves, labelled, vocabulary
+from iclab.numerics import Checked, Counts, Multiple, Nonnegatives, Positive, require
+from iclab.outcomes import Labeled, ModeCurves, labeled, vocabulary
 from iclab.problem import Lengths, Regression
 from iclab.studies.modes.training import WORDS, Schedule, strength_panel
 from iclab.study import Figure, Key, Preset, Study, View
@@ -32,7 +32,7 @@ ORDERS = np.array([50, 200, 1000])  # context lengths over which the order of le
 class Case(Checked):
     """Modes learned from an aligned start at several context lengths."""
 
-    eigenvalues: tuple[float, ...] = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
+    eigenvalues: Nonnegatives = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
     context_lengths: Lengths = (8, 50, 200)  # N, the first is the one that is judged
     initial: Positive = 0.1  # value and key-query weight of every mode at the start
     rate: Positive = 0.02  # η, learning rate on half the mean squared error
@@ -57,7 +57,7 @@ class Case(Checked):
         return Schedule(self.rate, self.steps, RECORDS)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Mode curves at leading order and exactly, their ends at the first length, and the gap as N grows."""
     from iclab.theory import modes
 
@@ -65,8 +65,8 @@ def theory(case: Case) -> dict[str, Labelled]:
     curves = {name: strengths(law, case, case.context_lengths, case.schedule.time) for name, law in laws.items()}
     return {
         **{name: stages(case, strength) for name, strength in curves.items()},
-        **{f"{name}_end": labelled({"mode": None}, strength=strength[0, -1]) for name, strength in curves.items()},
-        "gap": labelled({"context_length": ORDERS}, gap=[largest_gap(case, length) for length in ORDERS]),
+        **{f"{name}_end": labeled({"mode": None}, strength=strength[0, -1]) for name, strength in curves.items()},
+        "gap": labeled({"context_length": ORDERS}, gap=[largest_gap(case, length) for length in ORDERS]),
     }
 
 
@@ -80,10 +80,10 @@ def strengths(
     return np.stack([law(each, start=case.start, time=time).strength for each in tasks])
 
 
-def stages(case: Case, strength: Float[np.ndarray, "context_length time mode"]) -> Labelled:
+def stages(case: Case, strength: Float[np.ndarray, "context_length time mode"]) -> Labeled:
     """Strengths of the modes at the records, at each context length of the case."""
     axes = {"context_length": case.context_lengths, "time": case.schedule.time, "mode": None}
-    return labelled(axes, strength=strength)
+    return labeled(axes, strength=strength)
 
 
 def largest_gap(case: Case, length: int) -> float:
@@ -95,7 +95,7 @@ def largest_gap(case: Case, length: int) -> float:
     return float(np.max(np.abs(leading - exact) / modes.limits(modes.DiagonalTasks(case.eigenvalues, length))))
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """One-pass stochastic gradient descent of the whole transformer on drawn tokens, at each context length."""
     import jax
 
@@ -107,7 +107,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
         problem, own = Regression(case.eigenvalues, length), jax.random.fold_in(key, length)
         curves.append(transformer_sgd(problem, batch=batch, key=own, **settings))
     strength = np.stack([curve.strength for curve in curves])
-    return {"trained": stages(case, strength), "end": labelled({"mode": None}, strength=strength[0, -1])}
+    return {"trained": stages(case, strength), "end": labeled({"mode": None}, strength=strength[0, -1])}
 
 
 def figure(view: View, figure: Figure) -> None:

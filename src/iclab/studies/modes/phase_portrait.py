@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.numerics import Checked, Counts, Multiple, Positive
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.numerics import Checked, Count, Counts, Multiple, Positive
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
 from iclab.study import Axes, Figure, Key, Preset, Study, View
@@ -31,7 +31,7 @@ class Case(Checked):
     """One mode from a fan of starts."""
 
     eigenvalue: Positive = 1.0  # s, of the input covariance
-    context_length: int = 8  # N, labelled examples before the query
+    context_length: Count = 8  # N, labeled examples before the query
     scale: Positive = 1.0  # by which the fan of starts is multiplied
     rate: Positive = 0.005  # η, learning rate on half the mean squared error
     batches: Counts = (4, 16, 64)  # B, contexts of a step
@@ -50,7 +50,7 @@ class Case(Checked):
         return float(modes.limits(modes.DiagonalTasks([self.eigenvalue], self.context_length))[0])
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Closed paths from the fan and from the separatrix at the records, along a fine line, and the saddle."""
     from iclab.theory import modes
 
@@ -62,20 +62,20 @@ def theory(case: Case) -> dict[str, Labelled]:
         "fan": closed_paths(case, FAN, time),
         "lines": closed_paths(case, FAN, line),
         "separatrix": closed_paths(case, BACK, line),
-        "portrait": labelled({"direction": None}, limit=case.limit, saddle=saddle),
+        "portrait": labeled({"direction": None}, limit=case.limit, saddle=saddle),
     }
 
 
-def closed_paths(case: Case, starts: Float[np.ndarray, "start 2"], time: Float[np.ndarray, "time"]) -> Labelled:
+def closed_paths(case: Case, starts: Float[np.ndarray, "start 2"], time: Float[np.ndarray, "time"]) -> Labeled:
     """The paths of the scalar law."""
     from iclab.theory import modes
 
     tau = modes.time_constants(np.array([case.eigenvalue]))[0]
     p, q = modes.mode_law(tuple(case.scale * starts.T[..., None]), case.limit, tau, time)
-    return labelled({"start": None, "time": time}, value=p, key_query=q, balance=p**2 - q**2)
+    return labeled({"start": None, "time": time}, value=p, key_query=q, balance=p**2 - q**2)
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """The transformer trained on batches of several sizes; from fan and separatrix on the largest."""
     starts, fan = np.concatenate([FAN, BACK]), len(FAN)
     problem, start = (
@@ -86,9 +86,9 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     p, q = (np.stack([getattr(run, name)[..., 0, 0] for run in runs]) for name in ("value", "key_query"))
     axes, balance = {"start": None, "time": runs[-1].time}, runs[-1].balance
     return {
-        "batches": labelled({"batch": case.batches, **axes}, value=p[:, :fan], key_query=q[:, :fan]),
-        "fan": labelled(axes, value=p[-1, :fan], key_query=q[-1, :fan], balance=balance[:fan]),
-        "separatrix": labelled(axes, value=p[-1, fan:], key_query=q[-1, fan:], balance=balance[fan:]),
+        "batches": labeled({"batch": case.batches, **axes}, value=p[:, :fan], key_query=q[:, :fan]),
+        "fan": labeled(axes, value=p[-1, :fan], key_query=q[-1, :fan], balance=balance[:fan]),
+        "separatrix": labeled(axes, value=p[-1, fan:], key_query=q[-1, fan:], balance=balance[fan:]),
     }
 
 

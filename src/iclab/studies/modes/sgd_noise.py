@@ -15,7 +15,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import Misses, WithinErrors
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive, Positives, Whole, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
@@ -47,7 +47,7 @@ class Case(Checked):
         return self.steps // RECORDS
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Expected losses below and beyond the critical rate, and that rate by batch size."""
     from iclab.theory.sgd import critical_rate
 
@@ -56,11 +56,11 @@ def theory(case: Case) -> dict[str, Labelled]:
     return {
         "expected": expected(case, case.rates, case.batches),
         "beyond": expected(case, (case.beyond,), (case.beyond_batch,)),
-        "edge": labelled({"batch": batch}, critical=critical, mean_only=critical_rate(case.problem, batch=np.inf)),
+        "edge": labeled({"batch": batch}, critical=critical, mean_only=critical_rate(case.problem, batch=np.inf)),
     }
 
 
-def expected(case: Case, rates: tuple[float, ...], batches: tuple[int, ...]) -> Labelled:
+def expected(case: Case, rates: tuple[float, ...], batches: tuple[int, ...]) -> Labeled:
     """Exact expected losses at the records, for settings of rate and batch."""
     from iclab.theory.sgd import expected_loss
 
@@ -71,7 +71,7 @@ def expected(case: Case, rates: tuple[float, ...], batches: tuple[int, ...]) -> 
     losses, deterministic = (
         np.stack([getattr(curve, name)[:: case.every] for curve in curves]) for name in ("loss", "deterministic")
     )
-    return labelled(
+    return labeled(
         {"setting": None, "step": case.every * np.arange(RECORDS + 1)},
         rate=("setting", np.array(rates)),
         batch=("setting", np.array(batches)),
@@ -80,7 +80,7 @@ def expected(case: Case, rates: tuple[float, ...], batches: tuple[int, ...]) -> 
     )
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Runs from Γ = 0 in each setting."""
     return {
         "runs": sampled(case, case.rates, case.batches, key=key),
@@ -88,7 +88,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     }
 
 
-def sampled(case: Case, rates: tuple[float, ...], batches: tuple[int, ...], *, key: Key) -> Labelled:
+def sampled(case: Case, rates: tuple[float, ...], batches: tuple[int, ...], *, key: Key) -> Labeled:
     """Losses over runs at the records, a key for each setting and run."""
     import jax
 
@@ -103,7 +103,7 @@ def sampled(case: Case, rates: tuple[float, ...], batches: tuple[int, ...], *, k
         rows.append([losses.mean(axis=0), np.median(losses, axis=0), runs.batch_loss.mean(axis=0)])
     loss, median, batch_loss = np.moveaxis(np.array(rows), 1, 0)
     axes = {"setting": None, "step": case.every * np.arange(RECORDS + 1)}
-    return labelled(axes, loss=loss, median=median, batch_loss=batch_loss)
+    return labeled(axes, loss=loss, median=median, batch_loss=batch_loss)
 
 
 def figure(view: View, figure: Figure) -> None:

@@ -24,7 +24,7 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.claims import Bounded
 from iclab.numerics import Checked, Count, Fraction, OneOf, Positive, Whole, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.studies.networks import spectra
 from iclab.studies.networks.spectra import Kind, head_circuits
 from iclab.study import Figure, Key, Preset, Study, View
@@ -96,12 +96,12 @@ def kinds(case: Case) -> tuple[Kind, ...]:
     return Kind("output-value", head, case.heads), Kind("MLP input", (case.width, case.hidden))
 
 
-def theory(case: Case) -> dict[str, Labelled]:
-    """What is known without training: null levels."""
+def theory(case: Case) -> dict[str, Labeled]:
+    """Null levels, known without training."""
     return {"levels": spectra.levels(kinds(case))}
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """The network and its control: the same start and the same pairs, with weight decay and without."""
     from iclab.simulation.networks.optimizers import adamw
     from iclab.simulation.networks.runs import accuracy, weights_along
@@ -128,7 +128,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
         for measure in ("distance", "effective_rank")
     }
     return {
-        "skill": labelled(
+        "skill": labeled(
             {"step": step},
             **scores,
             reached=float(scores["test"].max()),
@@ -139,13 +139,13 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
         ),
         "network": measured[""],
         "control": measured["control_"],
-        "moments": labelled(
+        "moments": labeled(
             {"matrix": None, "moment": None},
             excess=float(at["distance"][0, 0] - at["control_distance"][0, 0]),
             step=("moment", step[moments]),
             **at,
         ),
-        **({"gate": labelled({"step": step}, **norms)} if norms else {}),
+        **({"gate": labeled({"step": step}, **norms)} if norms else {}),
     }
 
 

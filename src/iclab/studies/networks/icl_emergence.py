@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab.claims import Bounded
 from iclab.numerics import Checked, Count, Positive, Whole, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.studies.networks.spectra import SPECTRA, Kind, curves, head_circuits, levels, panels, require_heads
 from iclab.study import Figure, Key, Preset, Study, View
 
@@ -78,12 +78,12 @@ def kinds(case: Case) -> tuple[Kind, ...]:
     return tuple(Kind(name, shape, case.heads) for name in KINDS)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
-    """What is known without training: null levels, and chance."""
-    return {"levels": levels(kinds(case)), "chance": labelled({}, accuracy=1 / case.vocabulary)}
+def theory(case: Case) -> dict[str, Labeled]:
+    """Null levels and chance, known without training."""
+    return {"levels": levels(kinds(case)), "chance": labeled({}, accuracy=1 / case.vocabulary)}
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Both networks, trained on fresh sequences and tested on the same fixed ones."""
     import jax
 
@@ -98,7 +98,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     steps = range(0, case.steps + 1, case.every)
     optimizer = adamw(case.rate, decay=case.decay)
 
-    def trained(layers: int, marks: list[int], run: Key) -> tuple[Float[Array, "_"], Labelled]:
+    def trained(layers: int, marks: list[int], run: Key) -> tuple[Float[Array, "_"], Labeled]:
         network = Transformer(
             length=case.length, outputs=case.vocabulary, vocabulary=case.vocabulary, layers=layers,
             width=case.width, heads=case.heads, positions="shortformer",
@@ -114,12 +114,12 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     inside, outside = paces(network.effective_rank / case.every, begin, end)
     control_inside, control_outside = paces(control.effective_rank / case.every, begin, end)
     return {
-        "skill": labelled(
+        "skill": labeled(
             {"step": steps}, accuracy=two, control=one[:-1], reached=float(np.max(two)), control_last=float(one[-1])
         ),
         "network": network,
         "control": control,
-        "timing": labelled(
+        "timing": labeled(
             {"matrix": None},
             opened=opened,
             solved=end * case.every,
@@ -127,7 +127,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
             wait=half_way(network) - opened,
             control_half_way=half_way(control),
         ),
-        "pace": labelled(
+        "pace": labeled(
             {"matrix": None},
             inside=inside,
             outside=outside,
@@ -148,7 +148,7 @@ def rise(accuracy: Float[Array, "step"]) -> tuple[int, int]:
     return (int(low[-1]) if len(low) else 0), end
 
 
-def half_way(circuits: Labelled) -> Int[Array, "matrix"]:
+def half_way(circuits: Labeled) -> Int[Array, "matrix"]:
     """First step at which the distance to the last state is less than half of that of the start."""
     return circuits.step[np.argmax(circuits.distance < circuits.distance[:, :1] / 2, axis=1)]
 

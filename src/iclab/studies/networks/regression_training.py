@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from iclab import figures
 from iclab.claims import Bounded, WhereKnown
 from iclab.numerics import Checked, Count, Counts, OneOf, Positive, Whole, divides, increasing_grid, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Case(Checked):
         return np.arange(self.context_length + 1)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Exact errors of estimators against the number of examples; inf where a mean does not exist."""
     from iclab.theory.estimators import one_context
 
@@ -97,15 +97,15 @@ def theory(case: Case) -> dict[str, Labelled]:
 
     axes = {"examples": case.examples}
     if case.functions == "two-layer":
-        return {"ridge": labelled(axes, ridge=curve(one_context.two_layer_ridge_error))}
+        return {"ridge": labeled(axes, ridge=curve(one_context.two_layer_ridge_error))}
     least_squares, one_step = curve(one_context.least_squares_error), curve(one_context.one_step_error)
     return {
-        "ridge": labelled(axes, ridge=curve(one_context.finite_ridge_error)),
-        "linear": labelled(axes, least_squares=least_squares, one_step=one_step),
+        "ridge": labeled(axes, ridge=curve(one_context.finite_ridge_error)),
+        "linear": labeled(axes, least_squares=least_squares, one_step=one_step),
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """The network at its steps, and the estimators on the contexts of its test."""
     from iclab.simulation.networks import Transformer
     from iclab.simulation.networks.regression_runs import predictions_in_training
@@ -134,17 +134,17 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     squares = (estimates["ridge"] - labels) ** 2
     apart = abs(squares.mean(0) - theory(case)["ridge"].ridge) / _sampling_error(squares)
     found = {
-        "baselines": labelled({"examples": case.examples}, **{name: errors(one) for name, one in estimates.items()}),
-        "network": labelled(axes, loss=(("step", "examples"), loss), **far),
-        "exact": labelled({}, score=float(apart.max())),
+        "baselines": labeled({"examples": case.examples}, **{name: errors(one) for name, one in estimates.items()}),
+        "network": labeled(axes, loss=(("step", "examples"), loss), **far),
+        "exact": labeled({}, score=float(apart.max())),
     }
     if case.tasks is not None:
         dmmse = baselines.dmmse(inputs, labels, tasks=run.pool, noise=case.noise)
-        found["known"] = labelled(axes, error=("examples", errors(dmmse)), distance=distances(dmmse))
+        found["known"] = labeled(axes, error=("examples", errors(dmmse)), distance=distances(dmmse))
     if case.functions == "linear":
         excess = (predictions - labels) ** 2 - squares
         last = {name: float(values[-1]) for name, (_, values) in far.items()}
-        found["bayes"] = labelled(
+        found["bayes"] = labeled(
             {},
             score=float((excess.mean(1) / _sampling_error(excess)).min()),
             ratio=float(loss[-1, -1] / errors(estimates["ridge"])[-1]),
@@ -261,7 +261,7 @@ STUDY = Study(
             "score", "On new linear tasks no network is below the Bayes error, at any step and length.", -4.0, False
         ),
         _bayes("ratio", "After training the last prediction loses less than twice what ridge does.", 2.0),
-        _bayes("from_one_step", "The trained network is nearer to ridge than to one step of gradient descent.", 0.7),
+        _bayes("from_one_step", "The trained network is nearer to ridge than to gradient descent of one step.", 0.7),
         _bayes("from_least_squares", "It is nearer to ridge than to least squares.", 0.9),
     ),
     vocabulary=WORDS,

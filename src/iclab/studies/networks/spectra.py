@@ -1,6 +1,6 @@
 """Spectra of networks along training, and their null levels, for studies that train networks.
 
-The functions of `iclab.spectra` that observe checkpoints measure weights in memory here, in place of files.
+Weights in memory are measured by the functions of `iclab.spectra` that observe checkpoints.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab.numerics import divides, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.spectra import checkpoints
 from iclab.spectra.circuits import output_value, query_key, spectrum
 from iclab.spectra.layouts import planned
@@ -62,7 +62,7 @@ class Kind(NamedTuple):
 
 
 def require_heads(heads: int, width: int) -> None:
-    """Raise ValueError unless heads divide the width, and leave each head entries beside its leading directions."""
+    """Raise ValueError unless heads divide the width and each has more entries than leading directions."""
     divides("heads", heads, "width", width)
     require(
         width > LEADING * heads,
@@ -70,10 +70,10 @@ def require_heads(heads: int, width: int) -> None:
     )
 
 
-def levels(kinds: Sequence[Kind]) -> Labelled:
+def levels(kinds: Sequence[Kind]) -> Labeled:
     """Null levels, less and plus one spread, of the means over random matrices of each kind."""
     found = [_levels(kind) for kind in kinds]
-    return labelled({"matrix": None, "end": None}, **{name: [one[name] for one in found] for name, _ in PANELS})
+    return labeled({"matrix": None, "end": None}, **{name: [one[name] for one in found] for name, _ in PANELS})
 
 
 def _levels(kind: Kind) -> dict[str, tuple[float, float]]:
@@ -89,7 +89,7 @@ def _levels(kind: Kind) -> dict[str, tuple[float, float]]:
     return {name: (mean - spread / each, mean + spread / each) for name, (mean, spread) in level.items()}
 
 
-def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]") -> Labelled:
+def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]") -> Labeled:
     """Measurements of matrices (kind, copy, step) by their row spaces; transposed matrices by what they write.
 
     Means over the matrices of a kind. Distances are zero at the last step by construction.
@@ -97,7 +97,7 @@ def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]
     kinds = [[_measurements(series) for series in copies] for copies in matrices]
     along = {name: ("matrix", "later" if name == "overlap" else "step") for name, _ in PANELS}
     norm = np.array([_least([one["norm"] for one in copies]) for copies in kinds])
-    return labelled(
+    return labeled(
         {"step": steps, "later": steps[1:], "matrix": None},
         **{
             name: (axes, np.array([np.mean([one[name] for one in copies], axis=0) for copies in kinds]))

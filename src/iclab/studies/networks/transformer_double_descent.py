@@ -31,7 +31,7 @@ from iclab.numerics import (
     require,
     whole_numbers,
 )
-from iclab.outcomes import Labelled, labelled, parts
+from iclab.outcomes import Labeled, labeled, parts
 from iclab.problem import Ratios
 from iclab.studies.pretraining.runs import ERRORS, SIZES
 from iclab.studies.pretraining.sizes import SEQUENCES, around, bounds, error_axes
@@ -92,16 +92,16 @@ class Case(Checked):
         return max(1, round(self.alpha * dimension))
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Errors of the reduced readout in the proportional limit, without ridge, with a fresh task in every sequence."""
     from iclab.theory.generalization import errors
 
     tau = around(np.geomspace(0.2, 20.0, 121), [1.0])
     limit = errors(Ratios(case.alpha, np.inf, tau, case.noise))
-    return {"bounds": bounds(case.noise), "readout": labelled({"tau": tau}, **parts(limit, *ERRORS))}
+    return {"bounds": bounds(case.noise), "readout": labeled({"tau": tau}, **parts(limit, *ERRORS))}
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Errors of the networks of each kind that the case holds."""
     import jax
 
@@ -139,7 +139,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
         if axes["dimension"]:
             runs = [[errors(kind, one, i) for i in range(len(axes["tau"]))] for one in axes["dimension"]]
             icl, train = np.moveaxis(np.array(runs), -1, 0)
-            found[kind] = labelled(axes, icl=icl, train=train)
+            found[kind] = labeled(axes, icl=icl, train=train)
     return found
 
 

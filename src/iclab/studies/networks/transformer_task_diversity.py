@@ -20,7 +20,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import Bounded, CrossesBetween
 from iclab.numerics import Checked, Count, Counts, Positive, Whole, divides, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import ContextLaw, Pool
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
@@ -54,7 +54,7 @@ class Case(Checked):
         divides("heads", self.heads, "width", self.width)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Exact errors of both estimators; those of dMMSE are means over pools w ~ N(0, I)."""
     from iclab.theory.estimators import one_context, pool_dmmse_errors
 
@@ -69,19 +69,19 @@ def theory(case: Case) -> dict[str, Labelled]:
 
     icl, idg = np.array([dmmse(tasks) for tasks in case.tasks]).T
     ridge = float(one_context.finite_ridge_error(case.dimension, case.context_length, case.noise))
-    return {"bayes": labelled({"tasks": case.tasks}, icl=icl, idg=idg, gap=icl - idg, ridge=ridge)}
+    return {"bayes": labeled({"tasks": case.tasks}, icl=icl, idg=idg, gap=icl - idg, ridge=ridge)}
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """A network for each pool, and the two estimators on the contexts of its tests."""
     axes, found = {"tasks": case.tasks}, [tested(case, tasks, key=key) for tasks in case.tasks]
     outcomes = {}
     for name in ("network", "dmmse", "ridge"):
         icl, idg = np.array([one[name] for one in found]).T
-        outcomes[name] = labelled(axes, icl=icl, idg=idg, gap=icl - idg)
+        outcomes[name] = labeled(axes, icl=icl, idg=idg, gap=icl - idg)
     dmmse, ridge = np.array([one["distance"] for one in found]).T
     gap = outcomes["network"].gap
-    return {**outcomes, "distances": labelled(axes, dmmse=dmmse, ridge=ridge, gap_closed=float(gap[0] - gap[-1]))}
+    return {**outcomes, "distances": labeled(axes, dmmse=dmmse, ridge=ridge, gap_closed=float(gap[0] - gap[-1]))}
 
 
 def tested(case: Case, tasks: int, *, key: Key) -> dict[str, list[float]]:

@@ -20,7 +20,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import LimitOfMeans, Verdict
 from iclab.numerics import Checked, Magnitude, Magnitudes, Nonnegative, require
-from iclab.outcomes import Labelled, labelled, parts, vocabulary
+from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining.runs import SIZES, Draws, Grid, Run, drawn_runs
 from iclab.studies.pretraining.sizes import LENGTH, Span, bounds, colored_as, column, error_axes
@@ -82,7 +82,7 @@ class Case(Checked):
         return getattr(self, name).drawn(draws.dimension, self.drawn_alpha)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Errors against the context length and their least values; errors at other test lengths."""
     from iclab.theory.generalization import Shift, best_alpha, errors
 
@@ -93,19 +93,19 @@ def theory(case: Case) -> dict[str, Labelled]:
         curves = errors(Ratios(alpha, column(kappa), panel.tau, panel.noise))
         best = best_alpha(kappa, panel.tau, panel.noise, target=target)
         least = getattr(errors(Ratios(best, kappa, panel.tau, panel.noise)), target)
-        found[name] = labelled({"kappa": kappa, "alpha": alpha}, **parts(curves, "icl", "idg"))
-        found[f"best_{name}"] = labelled({"kappa": kappa}, alpha=best, error=least)
+        found[name] = labeled({"kappa": kappa, "alpha": alpha}, **parts(curves, "icl", "idg"))
+        found[f"best_{name}"] = labeled({"kappa": kappa}, alpha=best, error=least)
         found[f"runs_{name}"], found[f"sizes_{name}"] = case.drawn(name).limit(), case.drawn(name).sizes()
     pretraining = Ratios(column(case.tested_alpha), tested.kappa[0], tested.tau, tested.noise)
     tests = errors(pretraining, shift=Shift(alpha=alpha))
     return {
         **found,
-        "tests": labelled({"alpha": case.tested_alpha, "test_alpha": alpha}, **parts(tests, "icl", "idg")),
+        "tests": labeled({"alpha": case.tested_alpha, "test_alpha": alpha}, **parts(tests, "icl", "idg")),
         "bounds": bounds(tested.noise),
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Errors of drawn runs, exact for the readout of each."""
     import jax
 

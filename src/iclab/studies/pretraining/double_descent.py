@@ -18,7 +18,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import Limit
 from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives
-from iclab.outcomes import Errors, Labelled, labelled, parts
+from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import Ratios
 from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Ridge, Run, drawn_runs, simulated
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
@@ -60,7 +60,7 @@ class Case(Checked):
         return self.runs(self.draws.dimension, self.drawn_tau)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The limit for each context length; the limit, pool and leverage predictions at the finite one."""
     from iclab.theory import finite_size
     from iclab.theory.generalization import errors
@@ -78,10 +78,10 @@ def theory(case: Case) -> dict[str, Labelled]:
     few, at = (case.leverage_dimension,), case.runs(case.dimension, case.leverage_tau)
     return {
         "bounds": bounds(case.noise),
-        "curves": labelled({"alpha": case.alpha, "tau": tau}, **parts(curves, *ERRORS)),
-        "limit": labelled({"tau": some}, **parts(limit, *ERRORS)),
-        "pool": labelled({"dimension": case.dimension, "tau": some}, **table(pool, case.dimension, some)),
-        "leverage": labelled(
+        "curves": labeled({"alpha": case.alpha, "tau": tau}, **parts(curves, *ERRORS)),
+        "limit": labeled({"tau": some}, **parts(limit, *ERRORS)),
+        "pool": labeled({"dimension": case.dimension, "tau": some}, **table(pool, case.dimension, some)),
+        "leverage": labeled(
             {"dimension": few, "tau": case.leverage_tau},
             **table(partial(predicted, finite_size.leverage_errors), few, case.leverage_tau),
         ),
@@ -93,7 +93,7 @@ def theory(case: Case) -> dict[str, Labelled]:
 
 
 def figure(view: View, figure: Figure) -> None:
-    """Errors on new tasks, on the pool and on the data against τ; the limit beside finite dimensions."""
+    """Errors on new tasks, on the pool and on the data against τ; the limit and finite dimensions."""
     new, known, finite = figure.subplots(1, 3)
     curves = view.theory.curves
     for color, alpha in figures.colored(curves.alpha.values):

@@ -17,7 +17,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.numerics import Checked, Count, Magnitude, Magnitudes, Nonnegative
-from iclab.outcomes import Errors, Labelled
+from iclab.outcomes import Errors, Labeled
 from iclab.problem import Ratios
 from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, simulated
 from iclab.studies.pretraining.sizes import TITLES, law_of
@@ -50,11 +50,11 @@ class Case(Checked):
         return Grid.of(run, dimension=self.draws.dimension, tau=self.tau)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The three approximations of every run."""
     from iclab.theory.finite_size import leverage_errors, pool_errors
 
-    def over_pools(prediction: Callable[..., Errors]) -> Labelled:
+    def over_pools(prediction: Callable[..., Errors]) -> Labeled:
         def mean(run: Run) -> Errors:
             d, ratios = run.size.dimension, {"alpha": case.alpha, "kappa": case.kappa, "noise": case.noise}
             laws = [law_of(d, **ratios, pool=pool) for pool in range(case.pools)]

@@ -14,7 +14,7 @@ import numpy as np
 from iclab import figures, planning
 from iclab.claims import Verdict
 from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Positives, Whole
-from iclab.outcomes import VOCABULARY, Labelled, labelled, vocabulary
+from iclab.outcomes import VOCABULARY, Labeled, labeled, vocabulary
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.runs import ERRORS, SIZES, Ridge, largest
 from iclab.studies.pretraining.sizes import SEQUENCES, TITLES
@@ -55,23 +55,23 @@ class Case(Checked):
         return [Pretraining.of(one, self.dimension) for one in ratios]
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The forecasts of `planning`, at the whole sizes."""
 
     def forecast(run: Pretraining) -> planning.Forecast:
         sizes = {"context_length": run.context_length, "sequences": run.sequences, "tasks": run.tasks}
         return planning.forecast(run.dimension, **sizes, noise=run.noise, ridge=case.ridge)
 
-    def errors(name: str) -> Labelled:
+    def errors(name: str) -> Labeled:
         each = [getattr(one, name) for one in found]
-        return labelled({"tau": case.tau}, **{target: [getattr(one, target) for one in each] for target in ERRORS})
+        return labeled({"tau": case.tau}, **{target: [getattr(one, target) for one in each] for target in ERRORS})
 
     found = [forecast(run) for run in case.runs()]
-    sizes = labelled({"tau": case.tau}, sequences=[run.sequences for run in case.runs()])
+    sizes = labeled({"tau": case.tau}, sequences=[run.sequences for run in case.runs()])
     return {"sizes": sizes, **{name: errors(name) for name in FORECASTS}}
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Mean and standard deviation of runs, and the share of fresh runs that their band covers."""
     import jax
 
@@ -94,7 +94,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
             found = (mean, deviation, float(np.mean(abs(fresh - mean) <= 2 * deviation)))
             for name, value in zip(KINDS, found, strict=True):
                 columns.setdefault(f"{target}_{name}", []).append(value)
-    return {"band": labelled({"tau": case.tau}, **columns)}
+    return {"band": labeled({"tau": case.tau}, **columns)}
 
 
 def figure(view: View, figure: Figure) -> None:

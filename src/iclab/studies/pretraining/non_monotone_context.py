@@ -14,7 +14,7 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.claims import Within
 from iclab.numerics import Checked
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining.sizes import TASKS, Span, column
 from iclab.study import Figure, Preset, Study, View
@@ -43,20 +43,20 @@ class Case(Checked):
             Ratios(1.0, 1.0, tau, 0.0)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The best context length over pool size and noise; its border by formula and by scan."""
     from iclab.theory.generalization import best_alpha, critical_kappa
 
     kappa, noise = case.kappa.grid(), case.noise.grid()
 
-    def best(tau: float, target: str) -> Labelled:
-        return labelled({"noise": noise, "kappa": kappa}, alpha=best_alpha(kappa, tau, column(noise), target=target))
+    def best(tau: float, target: str) -> Labeled:
+        return labeled({"noise": noise, "kappa": kappa}, alpha=best_alpha(kappa, tau, column(noise), target=target))
 
     found = {"known_few": best(case.few, "idg"), "few": best(case.few, "icl"), "many": best(case.many, "icl")}
     for kind, tau in (("few", case.few), ("many", case.many)):
         lines = np.full_like(noise, min(tau, 1.0)), critical_kappa(tau, noise), scanned_border(tau, noise)
         for name, line in zip(BORDERS, lines, strict=True):
-            found[f"{name}_{kind}"] = labelled({"noise": noise}, kappa=line)
+            found[f"{name}_{kind}"] = labeled({"noise": noise}, kappa=line)
     return found
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import SLACK, Verdict, fitted_order
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positives, Reals
-from iclab.outcomes import Labelled, labelled, parts, vocabulary
+from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Run, drawn_runs, simulated
 from iclab.studies.pretraining.sizes import SEQUENCES, TITLES, Span, around, bounds, colored_as, column, error_axes
@@ -54,22 +54,22 @@ class Case(Checked):
         return Grid.of(run, dimension=self.draws.dimension, ridge=self.drawn_ridge, tau=self.drawn_tau)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Errors at several ridges, without one, and at the best ridge for each target."""
     from iclab.theory.generalization import best_ridge, errors
 
     tau = around(case.tau.grid(), [1.0])
     ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
 
-    def at(ridge: tuple[float, ...]) -> Labelled:
-        return labelled({"ridge": ridge, "tau": tau}, **parts(errors(ratios, ridge=column(ridge)), *ERRORS))
+    def at(ridge: tuple[float, ...]) -> Labeled:
+        return labeled({"ridge": ridge, "tau": tau}, **parts(errors(ratios, ridge=column(ridge)), *ERRORS))
 
     best = {target: best_ridge(ratios, target=target) for target in TITLES}
     return {
         "curves": at(case.ridge),
         "small": at(case.small_ridge),
-        "none": labelled({"tau": tau}, **parts(errors(ratios), *ERRORS)),
-        "best": labelled(
+        "none": labeled({"tau": tau}, **parts(errors(ratios), *ERRORS)),
+        "best": labeled(
             {"tau": tau},
             **{f"{target}_ridge": ridge for target, ridge in best.items()},
             **{target: getattr(errors(ratios, ridge=ridge), target) for target, ridge in best.items()},

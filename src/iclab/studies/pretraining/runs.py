@@ -8,7 +8,7 @@ import numpy as np
 
 from iclab.claims import LimitOfMeans
 from iclab.numerics import Checked, Counts, Real, require, whole_number
-from iclab.outcomes import Errors, FittedErrors, Labelled, labelled, vocabulary
+from iclab.outcomes import Errors, FittedErrors, Labeled, labeled, vocabulary
 from iclab.problem import Pretraining, Ratios
 from iclab.study import View
 
@@ -84,26 +84,26 @@ class Grid:
             runs[at] = run(*(values[i].item() for values, i in zip(points.values(), at, strict=True)))
         return cls(points, runs)
 
-    def sizes(self) -> Labelled:
+    def sizes(self) -> Labeled:
         """Whole sizes of every run; theory is evaluated at their ratios."""
         names = ("context_length", "tasks", "sequences")
         values = {name: self._each(lambda run, name=name: getattr(run.size, name) or 0) for name in names}
-        return labelled(self.axes, **values)
+        return labeled(self.axes, **values)
 
-    def predicted(self, prediction: Callable[[Run], Errors]) -> Labelled:
+    def predicted(self, prediction: Callable[[Run], Errors]) -> Labeled:
         """Predicted errors of each run."""
         found = np.empty(self.runs.shape, dtype=object)
         for at in np.ndindex(found.shape):
             found[at] = prediction(self.runs.item(at))
         return self._errors(lambda name: _values(found, name))
 
-    def limit(self) -> Labelled:
+    def limit(self) -> Labeled:
         """Errors of the proportional limit at the ratios of the whole sizes."""
         from iclab.theory.generalization import errors
 
         return self.predicted(lambda run: errors(run.size.ratios, ridge=run.ridge))
 
-    def simulated(self, draws: Draws, *, beside: "tuple[Grid, ...]" = (), key: "PRNGKeyArray") -> Labelled:
+    def simulated(self, draws: Draws, *, beside: "tuple[Grid, ...]" = (), key: "PRNGKeyArray") -> Labeled:
         """Means over the draws of one seed.
 
         On an accelerator all runs of a dimension, with those of grids `beside` this one, share a compiled function.
@@ -126,8 +126,8 @@ class Grid:
     def _each(self, value: Callable[[Run], float]) -> np.ndarray:
         return np.reshape([value(run) for run in self.runs.flat], self.runs.shape)
 
-    def _errors(self, values: Callable[[str], np.ndarray]) -> Labelled:
-        return labelled(self.axes, **{name: values(name) for name in ERRORS})
+    def _errors(self, values: Callable[[str], np.ndarray]) -> Labeled:
+        return labeled(self.axes, **{name: values(name) for name in ERRORS})
 
 
 class DrawnCase(Protocol):
@@ -140,7 +140,7 @@ class DrawnCase(Protocol):
     def drawn(self) -> Grid: ...
 
 
-def simulated(case: DrawnCase, *, key: "PRNGKeyArray") -> dict[str, Labelled]:
+def simulated(case: DrawnCase, *, key: "PRNGKeyArray") -> dict[str, Labeled]:
     """Errors of the drawn runs of a case, exact for the readout of each: the simulation of several studies."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
@@ -172,7 +172,7 @@ def _values(found: np.ndarray, name: str) -> np.ndarray:
 
 
 def drawn_runs(view: View, suffix: str = "") -> tuple["xr.Dataset", str]:
-    """Errors of drawn runs in the highest dimension beside the ratios of their whole sizes, and the label of both.
+    """Errors of drawn runs in the highest dimension with the ratios of their whole sizes, and their label.
 
     Of groups `runs` and `sizes` with the suffix. The ratios are `whole_alpha`, `whole_kappa` and `whole_tau`.
     """

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.numerics import Checked, Whole, require
-from iclab.outcomes import Errors, Labelled, labelled
+from iclab.numerics import Checked, Positive, Whole, require
+from iclab.outcomes import Errors, Labeled, labeled
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.studies.pretraining.runs import ERRORS
 from iclab.study import Axes, View
@@ -31,14 +31,14 @@ SEQUENCES = "pretraining sequences  $\\tau = n/D^2$"
 class Span(Checked):
     """Sizes from one to another, in equal ratios. Raises ValueError unless 0 < least < most."""
 
-    least: float  # the smallest size
-    most: float  # the largest size
+    least: Positive  # the smallest size
+    most: Positive  # the largest size
     points: Annotated[int, Whole(least=2)] = 121  # number of sizes
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(
-            0 < self.least < self.most < np.inf,
+            self.least < self.most,
             f"least and most must be positive and finite, least below most; got {self.least!r} and {self.most!r}.",
         )
 
@@ -84,9 +84,9 @@ def table(prediction: Callable[..., Errors], *axes: Iterable) -> dict[str, Float
     return {name: np.reshape([getattr(errors, name) for errors in found], shape) for name in ERRORS}
 
 
-def bounds(noise: float) -> Labelled:
+def bounds(noise: float) -> Labeled:
     """The errors of predicting 0 and of knowing the task."""
-    return labelled({"plateau": None}, loss=np.array([1 + noise, noise]))
+    return labeled({"plateau": None}, loss=np.array([1 + noise, noise]))
 
 
 def error_axes(axes: Axes, view: View, sizes: str, *, title: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import LimitOfMeans
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positive, Positives
-from iclab.outcomes import Errors, Labelled, labelled, parts
+from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
 from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, drawn_runs, simulated
 from iclab.studies.pretraining.sizes import SEQUENCES, Span, bounds, error_axes
@@ -84,7 +84,7 @@ class Case(Checked):
         return Grid.of(run, dimension=self.draws.dimension, tau=self.drawn_tau)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Curves with the spectrum of the highest dimension, and the limit for every drawn run."""
     from iclab.theory.generalization import errors
 
@@ -92,8 +92,8 @@ def theory(case: Case) -> dict[str, Labelled]:
     ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
     curves = case.predicted(ratios, case.draws.dimension[-1])
     return {
-        "curves": labelled({"tau": tau}, **parts(curves, *ERRORS)),
-        "white": labelled({"tau": tau}, **parts(errors(ratios, ridge=case.ridge), *ERRORS)),
+        "curves": labeled({"tau": tau}, **parts(curves, *ERRORS)),
+        "white": labeled({"tau": tau}, **parts(errors(ratios, ridge=case.ridge), *ERRORS)),
         "sizes": case.drawn.sizes(),
         "runs": case.drawn.predicted(lambda run: case.predicted(run.size.ratios, run.size.dimension)),
         "bounds": bounds(case.noise),

@@ -19,7 +19,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import Limit, WithinErrors
 from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives, require
-from iclab.outcomes import Errors, Labelled, labelled, parts, vocabulary
+from iclab.outcomes import Errors, Labeled, labeled, parts, vocabulary
 from iclab.problem import ContextLaw, Ratios
 from iclab.studies.pretraining.runs import MEANS_TEND, SIZES, Draws, Grid, Run, drawn_runs
 from iclab.studies.pretraining.sizes import TASKS, Span, bounds, column, law_of, pool_of, table
@@ -76,7 +76,7 @@ class Case(Checked):
         return law_of(dimension, alpha=self.finite_alpha, kappa=kappa, noise=self.noise, pool=pool)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The gap of linear attention and of dMMSE, in the limit and in finite dimension."""
     from iclab.theory.estimators import dmmse_errors, pool_dmmse_errors, ridge_error, task_threshold
     from iclab.theory.finite_size import pool_errors
@@ -100,22 +100,22 @@ def theory(case: Case) -> dict[str, Labelled]:
     gap = diversity_gap(Ratios(alpha, kappa, case.tau_for_alpha * alpha, case.noise))
     limit = diversity_gap(Ratios(case.finite_alpha, some, case.finite_tau, case.noise))
     return {
-        "gap": labelled({"alpha": case.alpha, "kappa": kappa}, gap=gap),
-        "lasting": labelled({"kappa": kappa}, gap=diversity_gap(Ratios(np.inf, kappa, np.inf, case.noise))),
-        "limit": labelled({"kappa": some}, gap=limit),
-        "pool": labelled({"dimension": case.dimension, "kappa": some}, gap=mean_gap),
-        "dmmse": labelled(
+        "gap": labeled({"alpha": case.alpha, "kappa": kappa}, gap=gap),
+        "lasting": labeled({"kappa": kappa}, gap=diversity_gap(Ratios(np.inf, kappa, np.inf, case.noise))),
+        "limit": labeled({"kappa": some}, gap=limit),
+        "pool": labeled({"dimension": case.dimension, "kappa": some}, gap=mean_gap),
+        "dmmse": labeled(
             {"dimension": [case.bayes_dimension], "kappa": some}, gap=[[*map(dmmse_gap, some.tolist())]]
         ),
-        "exponential": labelled({"log_tasks": s}, **parts(many, "icl", "idg")),
-        "threshold": labelled({}, log_tasks=threshold, error=ridge_error(case.bayes_alpha, case.bayes_noise)),
+        "exponential": labeled({"log_tasks": s}, **parts(many, "icl", "idg")),
+        "threshold": labeled({}, log_tasks=threshold, error=ridge_error(case.bayes_alpha, case.bayes_noise)),
         "sizes": case.drawn.sizes(),
         "runs": case.drawn.limit(),
         "bounds": bounds(case.bayes_noise),
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Errors of drawn runs, exact for the readout of each; dMMSE on drawn contexts."""
     import jax
 
@@ -132,7 +132,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     gaps = [[gap(kappa, jax.random.fold_in(drawn, i)) for i, kappa in enumerate(case.bayes_kappa)]]
     return {
         "runs": case.drawn.simulated(case.draws, key=fitted),
-        "dmmse": labelled({"dimension": [case.bayes_dimension], "kappa": case.bayes_kappa}, gap=gaps),
+        "dmmse": labeled({"dimension": [case.bayes_dimension], "kappa": case.bayes_kappa}, gap=gaps),
     }
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import Bounded, Limit
 from iclab.numerics import Checked, Count, Counts, Positive, Whole, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
 from iclab.study import Figure, Key, Preset, Study, View
 
@@ -28,7 +28,7 @@ class Case(Checked):
     """Tasks of low rank on the sphere, and attention weights in long normal contexts."""
 
     dimension: Annotated[int, Whole(least=2)] = 6  # d, of the inputs
-    context_length: Annotated[int, Whole(least=2)] = 50  # n, labelled examples before the query
+    context_length: Annotated[int, Whole(least=2)] = 50  # n, labeled examples before the query
     noise: Positive = 0.05  # ρ, variance of the label noise of the context
     seen: Counts = (1, 2)  # k, directions that tasks depend on
     initial: Positive = 1.0  # the start is this multiple of the identity
@@ -45,7 +45,7 @@ class Case(Checked):
         require(len(set(seen)) == len(seen), f"seen must differ; got {seen}.")
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The limit of squared attention weights, and the loss of long contexts by the parts of M."""
     from iclab.theory import softmax
 
@@ -60,12 +60,12 @@ def theory(case: Case) -> dict[str, Labelled]:
 
     losses = [[loss(one, other) for other in outside] for one in inside]
     return {
-        "shares": labelled({"context_length": case.share_lengths}, share=np.full(len(case.share_lengths), limit)),
-        "long": labelled({"inside": inside, "outside": outside}, loss=losses),
+        "shares": labeled({"context_length": case.share_lengths}, share=np.full(len(case.share_lengths), limit)),
+        "long": labeled({"inside": inside, "outside": outside}, loss=losses),
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Matrices trained for each number of directions, split by the span of the tasks; attention weights."""
     import jax
 
@@ -87,14 +87,14 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     inside = np.array([np.linalg.svd(one[:rank, :rank], compute_uv=False)[-1] for one, rank in split])
     outside = np.array([np.linalg.norm(one[rank:, rank:], 2) for one, rank in split])
     return {
-        "trained": labelled(
+        "trained": labeled(
             {"seen": case.seen, "row": None, "column": None},
             inside=("seen", inside),
             outside=("seen", outside),
             projection=("seen", outside / inside),
             matrix=np.stack(found),
         ),
-        "shares": labelled({"context_length": case.share_lengths}, share=shares),
+        "shares": labeled({"context_length": case.share_lengths}, share=shares),
     }
 
 
@@ -152,7 +152,7 @@ STUDY = Study(
     ),
     vocabulary=vocabulary(
         {"long/inside": ("m", "part of M in the span"), "long/outside": ("m⊥", "part of M outside the span")},
-        context_length=("n", "labelled examples before the query"),
+        context_length=("n", "labeled examples before the query"),
         seen=("k", "directions that tasks depend on"),
         inside=("σ_min(BᵀMB)", "least singular value in the span"),
         outside=("|B⊥ᵀMB⊥|", "largest singular value outside the span"),

@@ -20,7 +20,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import Bounded
 from iclab.numerics import Checked, Count, Fraction, Increasing, Positive, Whole, require, share
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
 from iclab.studies.related.claims import above
 from iclab.study import Figure, Key, Preset, Study, View
@@ -37,7 +37,7 @@ class Case(Checked):
     others: Count = 24  # irrelevant patterns
     strength: Positive = 3.0  # β, norm of a relevant pattern
     relevant: Fraction = 0.8  # α, fraction of examples that carry a pattern of the task
-    context_length: Count = 20  # N, labelled examples before the query
+    context_length: Count = 20  # N, labeled examples before the query
     neurons: Annotated[int, Whole(least=2)] = 100  # of the hidden layer
     batch: Count = 128  # contexts of a step
     steps: Count = 800  # steps of training
@@ -59,9 +59,9 @@ class Case(Checked):
         require(max(self.pruned) < 1, f"pruned must be below 1; got {self.pruned}.")
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """The floor, in contexts of the tests."""
-    return {"floor": labelled({"context_length": lengths(case)}, error=floor(case))}
+    return {"floor": labeled({"context_length": lengths(case)}, error=floor(case))}
 
 
 def lengths(case: Case) -> np.ndarray:
@@ -76,7 +76,7 @@ def floor(case: Case) -> np.ndarray:
     return np.asarray(matching_floor(np.array(case.fractions), lengths(case)))
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Training on neighboring patterns; tests on all other pairs, in other contexts, out of the domain, pruned."""
     import jax
 
@@ -102,22 +102,22 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     sums = np.array(case.sums)
     wrong = np.array([test(2, weights, summed(case, total), **here).error for total in case.sums])
     return {
-        "unseen": labelled(
+        "unseen": labeled(
             {},
             attention=last.attention,
             error=last.error,
             attention_before=first.attention,
             error_before=first.error,
         ),
-        "others": labelled({"context_length": lengths(case)}, error=others, ratio=others / floor(case)),
-        "sums": labelled(
+        "others": labeled({"context_length": lengths(case)}, error=others, ratio=others / floor(case)),
+        "sums": labeled(
             {"coefficients": sums, "step": None},
             error=("coefficients", wrong),
             rise=("step", np.diff(wrong)),
             weak=wrong[sums <= 0.5].min(initial=1.0),
             strong=wrong[sums >= 1.2].max(initial=0.0),
         ),
-        "pruning": labelled(
+        "pruning": labeled(
             {"pruned": case.pruned},
             small=[hinge(fraction, largest=False) for fraction in case.pruned],
             large=[hinge(fraction, largest=True) for fraction in case.pruned],

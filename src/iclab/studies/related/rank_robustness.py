@@ -20,7 +20,7 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.claims import Share, Within
 from iclab.numerics import Checked, Count, Counts, Increasing, Positive, Whole, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.related.claims import close
 from iclab.study import Figure, Key, Preset, Study, View
@@ -34,7 +34,7 @@ class Case(Checked):
     """Layers of every rank, pretrained without label noise and tested with it."""
 
     problem: Regression = Regression(eigenvalues=(2.0, 1.2, 0.8, 0.5, 0.3, 0.2, 0.1, 0.05), context_length=20)
-    test_length: Count = 20  # M, labelled examples of a test context
+    test_length: Count = 20  # M, labeled examples of a test context
     noises: Increasing = (0.0, 3.0, 10.4, 18.5, 38.0)  # ρ, variances of the label noise in tests
     relevant: Count = 2  # leading directions that the target uses; the others are irrelevant features of its context
     initial: Positive = 0.05  # standard deviation of every entry of the two factors at the start
@@ -67,7 +67,7 @@ class Case(Checked):
         return np.ones(size), (np.arange(size) < self.relevant).astype(float)
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Losses of pretraining and of tests for all ranks, at the noises of the case and along a line of them."""
     from iclab.theory import population
     from iclab.theory.related import rank_limited as limited
@@ -78,22 +78,22 @@ def theory(case: Case) -> dict[str, Labelled]:
     labels, target = case.tasks
     misled = limited.relabeled_contexts(inputs, case.test_length, context_task=labels, target_task=target)
 
-    def along(noise: Float[np.ndarray, "noise"], law: "TestContexts") -> Labelled:
+    def along(noise: Float[np.ndarray, "noise"], law: "TestContexts") -> Labeled:
         losses = np.stack([limited.test_loss(pretrained, law, rank=int(rank), noise=noise) for rank in ranks])
         best = limited.best_rank(pretrained, law, noise)
-        return labelled({"rank": ranks, "noise": noise}, loss=losses, best_rank=("noise", best))
+        return labeled({"rank": ranks, "noise": noise}, loss=losses, best_rank=("noise", best))
 
     critical = limited.critical_noise(pretrained, tested)
     return {
-        "trained": labelled({"rank": ranks}, loss=[population.best_loss(pretrained, rank=int(r)) for r in ranks]),
+        "trained": labeled({"rank": ranks}, loss=[population.best_loss(pretrained, rank=int(r)) for r in ranks]),
         "tests": along(np.array(case.noises), tested),
         "lines": along(np.linspace(0, 1.1 * max(*case.noises, *critical), 331), tested),
-        "misled": labelled({"rank": ranks}, loss=along(np.zeros(1), misled).loss[:, 0]),
-        "critical": labelled({"mode": None}, critical_noise=critical),
+        "misled": labeled({"rank": ranks}, loss=along(np.zeros(1), misled).loss[:, 0]),
+        "critical": labeled({"mode": None}, critical_noise=critical),
     }
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Factors of every rank descend on the moments and are tested; a few are trained on fresh contexts."""
     import jax
 
@@ -114,10 +114,10 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     misled = low_rank.frozen_losses(gamma, test, noises=np.zeros(1), contexts=count, tasks=case.tasks, key=for_misled)
     best = 1 + np.argmin(tests, axis=0)
     return {
-        "trained": labelled({"rank": ranks}, loss=population.loss(moments, gamma)),
-        "one_pass": labelled({"rank": few}, loss=population.loss(moments, passed)),
-        "tests": labelled({"rank": ranks, "noise": noises}, loss=tests, best_rank=("noise", best)),
-        "misled": labelled({"rank": ranks}, loss=misled[:, 0]),
+        "trained": labeled({"rank": ranks}, loss=population.loss(moments, gamma)),
+        "one_pass": labeled({"rank": few}, loss=population.loss(moments, passed)),
+        "tests": labeled({"rank": ranks, "noise": noises}, loss=tests, best_rank=("noise", best)),
+        "misled": labeled({"rank": ranks}, loss=misled[:, 0]),
     }
 
 

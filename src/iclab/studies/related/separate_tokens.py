@@ -20,7 +20,7 @@ import numpy as np
 from iclab import figures
 from iclab.claims import Bounded
 from iclab.numerics import Checked, Count, Counts, Positive, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.studies.related.claims import above
 from iclab.study import Figure, Key, Preset, Study, View
 
@@ -38,7 +38,7 @@ class Case(Checked):
     """Four networks, and a fifth that can copy labels."""
 
     dimension: Count = 3  # d, of the inputs
-    pairs: Count = 10  # D, labelled examples before the query
+    pairs: Count = 10  # D, labeled examples before the query
     width: Count = 24  # p, of the network
     batch: Count = 128  # contexts of a step
     steps: Counts = (484, 800, 800, 1100)  # steps of each of the four networks
@@ -55,7 +55,7 @@ class Case(Checked):
         require(min(*steps, self.leak_steps) > 100, f"steps must outlast the 100 of the warming up; got {steps}.")
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Losses of the mechanism behind each network, and of mixing mechanisms against the number of pairs."""
     from iclab.theory.tokens import mixing
 
@@ -66,8 +66,8 @@ def theory(case: Case) -> dict[str, Labelled]:
     levels = [1.0, mixed(size, case.pairs, masked=False), mixing.best_loss(*best, dimension=size), matched]
     pairs = np.unique(np.geomspace(1, 100, 25).astype(int))
     return {
-        "levels": labelled({"network": None}, loss=levels, construction=mixed(size, case.pairs, masked=True)),
-        "curves": labelled(
+        "levels": labeled({"network": None}, loss=levels, construction=mixed(size, case.pairs, masked=True)),
+        "curves": labeled(
             {"gain": None, "pairs": pairs},
             unmasked=("pairs", [mixed(size, count, masked=False) for count in pairs]),
             masked=("pairs", [mixed(size, count, masked=True) for count in pairs]),
@@ -84,7 +84,7 @@ def mixed(dimension: int, pairs: int, *, masked: bool, gain: float = 1.0) -> flo
     return mixing.best_loss(*mixing.attention_mixing(int(pairs), masked=masked, gain=gain), dimension=dimension)
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """The four networks, and the one that can copy labels."""
     from iclab.theory.tokens import mixing
 
@@ -95,7 +95,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     leak = trained(case, LEAK, case.leak_steps, number=len(NETWORKS), starts=1, key=key)
     loss = np.array([losses.query for losses in found])
     return {
-        "trained": labelled(
+        "trained": labeled(
             {"network": None, "step": None},
             loss=("network", loss),
             gap=("step", -np.diff(loss)),
@@ -103,7 +103,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
             from_unmasked=loss[1] / mixed(case.dimension, case.pairs, masked=False),
             first=loss[0],
         ),
-        "leak": labelled({}, training=leak.training, query=leak.query),
+        "leak": labeled({}, training=leak.training, query=leak.query),
     }
 
 
@@ -179,7 +179,7 @@ STUDY = Study(
     vocabulary=vocabulary(
         {"trained/loss": ("L", "mean squared error on queries", "label²")},
         construction=("L", "loss of the published construction, best readout", "label²"),
-        pairs=("D", "labelled examples before the query"),
+        pairs=("D", "labeled examples before the query"),
         unmasked=("L", "loss without mask and positions", "label²"),
         masked=("L", "loss with a mask", "label²"),
         gained=("L", "loss with positions", "label²"),

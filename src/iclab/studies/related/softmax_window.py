@@ -21,7 +21,7 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.claims import Bounded, Within
 from iclab.numerics import Checked, Count, Increasing, Positive, Whole, require
-from iclab.outcomes import Labelled, labelled, vocabulary
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
 from iclab.studies.related.claims import close
 from iclab.study import Figure, Key, Preset, Study, View
@@ -34,7 +34,7 @@ class Case(Checked):
     """Functions of unit slope at several noises and context lengths."""
 
     dimension: Annotated[int, Whole(least=2)] = 5  # d, of the inputs
-    context_length: Annotated[int, Whole(least=2)] = 50  # n, labelled examples before the query
+    context_length: Annotated[int, Whole(least=2)] = 50  # n, labeled examples before the query
     ratios: Increasing = (1.0, 16.0)  # L²/ρ, slope variance over noise
     lengths_dimension: Annotated[int, Whole(least=2)] = 3  # d of the runs at several lengths
     lengths: Lengths = (50,)  # n of the runs at several lengths
@@ -51,7 +51,7 @@ class Case(Checked):
         require(min(self.ratios) > 0, f"ratios must be positive; got {self.ratios}.")
 
 
-def theory(case: Case) -> dict[str, Labelled]:
+def theory(case: Case) -> dict[str, Labeled]:
     """Exact best scales and errors; error against scale; laws in the length; linear attention on the same class."""
     from iclab.theory import softmax
 
@@ -66,21 +66,21 @@ def theory(case: Case) -> dict[str, Labelled]:
     linear = [softmax.linear_attention_loss(**law, offset_variance=float(b)) - middle for b in offset]
     least = exact_error(size, length, best_scale(size, length, middle), middle)
     return {
-        "best": labelled({"ratio": case.ratios}, scale=scale, error=exact_error(size, length, scale, noise)),
-        "lengths": labelled({"context_length": lengths}, scale=narrow, error=narrow_error),
-        "kinked": labelled({}, scale=kinked_scale(size, length, 1 / case.kinked_ratio)),
-        "curves": labelled({"ratio": case.ratios, "scale": grid}, error=curves),
+        "best": labeled({"ratio": case.ratios}, scale=scale, error=exact_error(size, length, scale, noise)),
+        "lengths": labeled({"context_length": lengths}, scale=narrow, error=narrow_error),
+        "kinked": labeled({}, scale=kinked_scale(size, length, 1 / case.kinked_ratio)),
+        "curves": labeled({"ratio": case.ratios, "scale": grid}, error=curves),
         "laws": laws(small, small_noise),
-        "rivals": labelled({"offset": offset}, linear=linear, softmax=np.full(len(offset), least)),
+        "rivals": labeled({"offset": offset}, linear=linear, softmax=np.full(len(offset), least)),
     }
 
 
-def laws(dimension: int, noise: float) -> Labelled:
+def laws(dimension: int, noise: float) -> Labeled:
     """Best scales at lengths from 10 to 3000."""
     from iclab.theory import softmax
 
     lengths = np.unique(np.geomspace(10, 3000, 12).astype(int))
-    return labelled(
+    return labeled(
         {"context_length": lengths},
         smooth=[best_scale(dimension, int(n), noise) for n in lengths],
         kinked=[kinked_scale(dimension, int(n), noise) for n in lengths],
@@ -113,7 +113,7 @@ def kinked_scale(dimension: int, length: int, noise: float) -> float:
     return softmax.best_kernel_scale(kernel, dimension=dimension, context_length=length, noise=noise)
 
 
-def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """A full matrix trained on each setting, measured as a scale and what is left, and tested on drawn functions."""
     import jax
 
@@ -130,9 +130,9 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labelled]:
     error = exact_error(size, length, best["scale"], noise)
     narrow_error = exact_error(small, lengths, narrow["scale"], 1 / case.lengths_ratio)
     return {
-        "best": labelled({"ratio": case.ratios}, error=error, **best),
-        "lengths": labelled({"context_length": lengths}, error=narrow_error, **narrow),
-        "kinked": labelled({}, scale=kinked["scale"][0]),
+        "best": labeled({"ratio": case.ratios}, error=error, **best),
+        "lengths": labeled({"context_length": lengths}, error=narrow_error, **narrow),
+        "kinked": labeled({}, scale=kinked["scale"][0]),
     }
 
 
@@ -213,7 +213,7 @@ STUDY = Study(
     ),
     vocabulary=vocabulary(
         dict.fromkeys(("error", "linear", "softmax"), ("L−ρ", "mean squared error against clean targets", "label²")),
-        context_length=("n", "labelled examples before the query"),
+        context_length=("n", "labeled examples before the query"),
         ratio=("L²/ρ", "slope variance over noise"),
         scale=("w", "scale of the key-query matrix"),
         drawn=("⟨L⟩−ρ", "error on drawn functions", "label²"),

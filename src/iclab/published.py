@@ -1,7 +1,7 @@
 """Units of the published training code, in those of this library.
 
 The code of arXiv 2501.16265 counts the query in its sequence length, does not divide attention by N, has a
-learning rate on the full mean squared error, and plots against epochs. Here N counts labelled examples, the
+learning rate on the full mean squared error, and plots against epochs. Here N counts labeled examples, the
 sums over tokens are divided by N, and time = learning rate × step with the rate on half the mean squared error.
 So weights and times differ by powers of N; `Units` holds them, and curves overlay without tuning by hand:
 

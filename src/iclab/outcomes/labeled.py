@@ -1,6 +1,6 @@
-"""The labelled outcome: arrays over named axes, in a vocabulary that every study may extend.
+"""The labeled outcome: arrays over named axes, in a vocabulary that every study may extend.
 
-A study labels what its witnesses return: `labelled({"tau": tau}, icl=errors.icl, idg=errors.idg)` says which arrays
+A study labels what its witnesses return: `labeled({"tau": tau}, icl=errors.icl, idg=errors.idg)` says which arrays
 lie along which axes, and the vocabulary says what each name means.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from iclab.numerics import require
 
 __all__ = [
-    "VOCABULARY", "Labelled", "Quantity", "labelled", "parts", "quantities", "quantity", "unlabelled", "vocabulary",
+    "VOCABULARY", "Labeled", "Quantity", "labeled", "parts", "quantities", "quantity", "unlabeled", "vocabulary",
 ]  # fmt: skip
 
 
@@ -44,7 +44,7 @@ VOCABULARY = vocabulary(
     sequences=("P", "training sequences"),
     rank=("R", "key-query pairs of a head"),
     initial=("s", "size of the start"),
-    context_length=("N", "labelled examples before the query"),
+    context_length=("N", "labeled examples before the query"),
     noise=("ρ", "variance of the label noise", "label²"),
     tilt=("p", "power of the input eigenvalues"),
     fraction=("p", "fraction of sequences with fresh tasks"),
@@ -64,7 +64,7 @@ VOCABULARY = vocabulary(
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class Labeled:
     """Arrays over named axes. Each array is an attribute, and so are the points of each axis that has some."""
 
     axes: Mapping[str, np.ndarray | None]
@@ -79,7 +79,7 @@ class Labelled:
         raise AttributeError(f"the outcome has no {name!r}; it has {', '.join([*self.axes, *self.arrays])}")
 
 
-def labelled(axes: Mapping[str, Any], **arrays: Any) -> Labelled:
+def labeled(axes: Mapping[str, Any], **arrays: Any) -> Labeled:
     """Arrays over named axes, in their order; the axes hold their points, or None where they only count.
 
     An array lies over all axes, and a single number over none; one that lies over some is a pair of their names and
@@ -87,7 +87,7 @@ def labelled(axes: Mapping[str, Any], **arrays: Any) -> Labelled:
 
     Raises ValueError where an array does not fit its axes.
 
-    >>> labelled({"rate": [0.1, 0.2], "time": None}, loss=np.ones((2, 3)), best=0.5).loss.shape
+    >>> labeled({"rate": [0.1, 0.2], "time": None}, loss=np.ones((2, 3)), best=0.5).loss.shape
     (2, 3)
     """
     points = {name: None if given is None else np.asarray(given) for name, given in axes.items()}
@@ -108,11 +108,11 @@ def labelled(axes: Mapping[str, Any], **arrays: Any) -> Labelled:
                 f"{name} must have {lengths[axis]} entries along {axis}; got shape {array.shape}.",
             )
         placed[name] = (tuple(names), array)
-    return Labelled(points, placed)
+    return Labeled(points, placed)
 
 
 def parts(outcome: Any, *names: str) -> dict[str, Any]:
-    """Fields of an outcome by name, to be labelled anew: labelled({"tau": tau}, **parts(errors, "icl", "idg"))."""
+    """Fields of an outcome by name, to be labeled anew: labeled({"tau": tau}, **parts(errors, "icl", "idg"))."""
     return {name: getattr(outcome, name) for name in names}
 
 
@@ -121,17 +121,17 @@ def quantity(symbol: str, *axes: str, unit: str = "", words: str = "") -> Any:
     return field(metadata={"axes": axes, "quantity": Quantity(symbol, words, unit)})
 
 
-def unlabelled() -> Any:
-    """A dataclass field for programs alone: it takes no part in labelled results."""
+def unlabeled() -> Any:
+    """A dataclass field for programs alone: it takes no part in labeled results."""
     return field()
 
 
 def quantities(
     outcome: Any, own: Mapping[str, Quantity] | None = None, *, group: str = ""
 ) -> Iterator[tuple[str, tuple[str, ...], Quantity, np.ndarray]]:
-    """Name, axes, meaning and array of each labelled part of an outcome.
+    """Name, axes, meaning and array of each labeled part of an outcome.
 
-    `own` meanings go before the shared ones, those of the group first; a name without any is labelled with empty
+    `own` meanings go before the shared ones, those of the group first; a name without any is labeled with empty
     text. Raises ValueError where an array has not one axis for each name.
     """
     own = own or {}
@@ -141,7 +141,7 @@ def quantities(
 
 
 def _parts(outcome: Any) -> Iterator[tuple[str, tuple[str, ...], np.ndarray, Quantity | None]]:
-    if isinstance(outcome, Labelled):
+    if isinstance(outcome, Labeled):
         for axis, points in outcome.axes.items():
             if points is not None:
                 yield axis, (axis,), points, None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.numerics import require
+from iclab.numerics.checks import require
 
 Array = np.ndarray
 
