@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -16,13 +16,21 @@ from iclab.spectra.checkpoints.names import csv_cell
 from iclab.spectra.observation.dynamics import MatrixSeries, Row, SpectralDynamics
 
 __all__ = [
-    "Runs", "columns", "defined", "identity", "json_numbers", "require_parquet", "rows", "stream_json", "write_csv",
-    "write_json", "write_parquet",
+    "Runs", "Writable", "columns", "defined", "identity", "json_numbers", "require_parquet", "rows", "stream_json",
+    "write_csv", "write_json", "write_parquet",
 ]  # fmt: skip
 
 Runs = Mapping[str, SpectralDynamics]
 """Observations by the name of their run; the table of one run has no column for it."""
 _BATCH = 50_000  # rows in memory at a time
+
+
+@runtime_checkable
+class Writable(Protocol):
+    """An object that takes text, such as an open file."""
+
+    def write(self, text: str, /) -> Any:
+        """Write the text."""
 
 
 def columns(runs: Runs) -> tuple[str, ...]:
@@ -49,7 +57,7 @@ def write_json(path: Path, document: Mapping[str, Any], runs: Runs) -> None:
         stream_json(file, document, runs)
 
 
-def stream_json(file: IO[str], document: Mapping[str, Any], runs: Runs) -> None:
+def stream_json(file: Writable, document: Mapping[str, Any], runs: Runs) -> None:
     """Write the document, the singular values and the table to an open file."""
     names = columns(runs)
     file.write(json.dumps(document, allow_nan=False)[:-1])
@@ -79,7 +87,7 @@ def _trajectories(runs: Runs) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _stream(file: IO[str], name: str, entries: Iterable[Any]) -> None:
+def _stream(file: Writable, name: str, entries: Iterable[Any]) -> None:
     """Write one more entry of an open JSON object: a list, line by line."""
     file.write(f', "{name}": [')
     for number, entry in enumerate(entries):

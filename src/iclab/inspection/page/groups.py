@@ -114,7 +114,7 @@ def thinned(dynamics: SpectralDynamics) -> int:
     return max(0, len(dynamics.steps) - _POINTS)
 
 
-def quantiles(rows: Float[np.ndarray, "matrix step"], *shares: float) -> Float[np.ndarray, "share step"]:
+def quantiles(rows: Float[np.ndarray, "matrix step"], *shares: int | float) -> Float[np.ndarray, "share step"]:
     """Quantiles over matrices of the defined values; nan where there is none."""
     ordered = np.sort(np.where(np.isfinite(rows), rows, np.nan), axis=0)  # undefined values last
     last = np.sum(np.isfinite(rows), axis=0) - 1

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,21 +14,21 @@ __all__ = ["StepAxis", "short"]
 class StepAxis:
     """Axis log(1 + step / first), with the smallest step above 0 as `first`."""
 
-    def __init__(self, steps: np.ndarray) -> None:
+    def __init__(self, steps: Real[np.ndarray, "step"]) -> None:
         positive = steps[steps > 0]
         self.first = float(np.min(positive)) if len(positive) else 1.0
         self.ends = float(np.min(steps)), float(np.max(steps))
 
-    def position(self, step: np.ndarray) -> np.ndarray:
+    def position(self, step: Real[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
         """Position of a step on the axis."""
-        return np.log1p(np.maximum(step, 0.0) / self.first)
+        return np.asarray(np.log1p(np.maximum(step, 0.0) / self.first))
 
-    def step(self, position: np.ndarray) -> np.ndarray:
+    def step(self, position: Real[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
         """Step at a position on the axis."""
         return self.first * np.expm1(position)
 
-    def edges(self, steps: Float[np.ndarray, "step"]) -> Float[np.ndarray, "edge"]:
-        """Steps halfway between their neighbours on the axis, with an end on either side."""
+    def edges(self, steps: Real[np.ndarray, "step"]) -> Float[np.ndarray, "edge"]:
+        """Steps halfway between their neighbors on the axis, with an end on either side."""
         positions = self.position(steps)
         if len(positions) == 1:
             return self.step(positions[0] + np.array([-0.1, 0.1]))

@@ -32,7 +32,7 @@ def read(path: str | Path, *, every: int = 1, allow_partial: bool = False, memor
 
 
 def of_states(
-    states: Sequence[Mapping[str, Any]],
+    states: Sequence[Mapping[Any, Any]],
     steps: Sequence[int] | None = None,
     *,
     config: Mapping[str, Any] | None = None,
@@ -59,7 +59,7 @@ def of_states(
     )
 
 
-def _of_state(state: dict[str, Any], config: dict[str, Any]) -> Contents:
+def _of_state(state: dict[Any, Any], config: dict[str, Any]) -> Contents:
     tensors, skipped = state_dicts.split(state)
     return Contents(tensors, skipped, config)
 

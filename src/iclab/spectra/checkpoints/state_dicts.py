@@ -10,7 +10,7 @@ from iclab.spectra.checkpoints.tensors import PACKED, Skipped, Tensor, of_array
 __all__ = ["split"]
 
 
-def split(state: dict[str, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
+def split(state: dict[Any, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
     """Tensors of a state dict, and the entries that are none."""
     kept, skipped = {}, []
     for key, value in state.items():

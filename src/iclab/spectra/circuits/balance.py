@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from iclab.numerics import require
+from iclab.numerics import Validated, require
 from iclab.spectra.circuits.grouping import group_size, rotary_rows
 from iclab.spectra.circuits.weights import AttentionWeights
-from iclab.spectra.measures.factors import Array, float64
+from iclab.spectra.measures.factors import float64
 
 __all__ = ["Balance", "Imbalance", "balance", "imbalance"]
 
@@ -25,20 +25,20 @@ class Balance:
     `query_gram` and `value_gram`, Σ_g Q Qᵀ and V Vᵀ, give the scale of a change.
     """
 
-    unrotated: Float[Array, "kv_head rest rest"]
-    pairs: Float[Array, "kv_head pair"]
-    norms: Float[Array, "group norm"]
-    output_value: Float[Array, "kv_head value_dim value_dim"]
-    query_gram: Float[Array, "kv_head dim dim"]
-    value_gram: Float[Array, "kv_head value_dim value_dim"]
+    unrotated: Float[np.ndarray, "kv_head rest rest"]
+    pairs: Float[np.ndarray, "kv_head pair"]
+    norms: Float[np.ndarray, "group norm"]
+    output_value: Float[np.ndarray, "kv_head value_dim value_dim"]
+    query_gram: Float[np.ndarray, "kv_head dim dim"]
+    value_gram: Float[np.ndarray, "kv_head value_dim value_dim"]
 
 
 @dataclass(frozen=True)
 class Imbalance:
     """Violation of the balance laws, relative to the change of the Gram; nan where that has not changed."""
 
-    query_key: Float[Array, "kv_head"]
-    output_value: Float[Array, "kv_head"]
+    query_key: Float[np.ndarray, "group"]
+    output_value: Float[np.ndarray, "kv_head"]
 
 
 def balance(weights: AttentionWeights) -> Balance:
@@ -68,7 +68,7 @@ def balance(weights: AttentionWeights) -> Balance:
     )
 
 
-def imbalance(start: Balance, now: Balance, *, decay: float = 0.0) -> Imbalance:
+def imbalance(start: Balance, now: Balance, *, decay: Validated[float] = 0.0) -> Imbalance:
     """|D(now) − D(start) exp(−2 decay)| / |change of the Gram|, head by head: a diagnostic, not an assertion.
 
     `decay` is the sum of learning rate × weight decay over the steps in between. Small under gradient descent with a
@@ -83,11 +83,11 @@ def imbalance(start: Balance, now: Balance, *, decay: float = 0.0) -> Imbalance:
     require(shapes[0] == shapes[1], "start and now must be balances of one layer; got different shapes.")
     fall = np.exp(-2 * decay)
 
-    def broken(part: str, groups: int) -> Float[Array, "group"]:
+    def broken(part: str, groups: int) -> Float[np.ndarray, "group"]:
         left = getattr(now, part) - fall * getattr(start, part)
         return np.sum(left.reshape(groups, -1) ** 2, axis=1)
 
-    def moved(gram: str, groups: int) -> Float[Array, "group"]:
+    def moved(gram: str, groups: int) -> Float[np.ndarray, "group"]:
         return np.sum((getattr(now, gram) - getattr(start, gram)).reshape(groups, -1) ** 2, axis=1)
 
     heads = len(now.query_gram)
@@ -100,8 +100,10 @@ def imbalance(start: Balance, now: Balance, *, decay: float = 0.0) -> Imbalance:
 
 
 def _query_key_laws(
-    weights: AttentionWeights, queries: Float[Array, "head dim dim"], keys: Float[Array, "kv_head dim dim"]
-) -> tuple[Float[Array, "kv_head rest rest"], Float[Array, "kv_head pair"], Float[Array, "group norm"]]:
+    weights: AttentionWeights, queries: Float[np.ndarray, "head dim dim"], keys: Float[np.ndarray, "kv_head dim dim"]
+) -> tuple[
+    Float[np.ndarray, "kv_head rest rest"], Float[np.ndarray, "kv_head pair"], Float[np.ndarray, "group norm"]
+]:
     """Parts `unrotated`, `pairs` and `norms` of the balance, from the Grams of the heads."""
     heads, dim = keys.shape[:2]
     grouped = queries.reshape(heads, -1, dim, dim)
@@ -117,17 +119,19 @@ def _query_key_laws(
     return unrotated, diagonal[:, first] + diagonal[:, second], np.zeros((0, 0))
 
 
-def _gram(rows: Shaped[Array, "dim width"], bias: Shaped[Array, "dim"] | None = None) -> Float[Array, "dim dim"]:
+def _gram(
+    rows: Shaped[np.ndarray, "dim width"], bias: Shaped[np.ndarray, "dim"] | None = None
+) -> Float[np.ndarray, "dim dim"]:
     """rows rowsᵀ with the bias as one more column."""
     matrix = float64(rows)
     return matrix @ matrix.T + (0.0 if bias is None else np.outer(float64(bias), float64(bias)))
 
 
 def _grams(
-    weights: Shaped[Array, "head dim width"], biases: Shaped[Array, "head dim"] | None
-) -> Float[Array, "head dim dim"]:
+    weights: Shaped[np.ndarray, "head dim width"], biases: Shaped[np.ndarray, "head dim"] | None
+) -> Float[np.ndarray, "head dim dim"]:
     return np.stack([_gram(rows, None if biases is None else biases[h]) for h, rows in enumerate(weights)])
 
 
-def _share(broken: Float[Array, "group"], moved: Float[Array, "group"]) -> Float[Array, "group"]:
+def _share(broken: Float[np.ndarray, "group"], moved: Float[np.ndarray, "group"]) -> Float[np.ndarray, "group"]:
     return np.sqrt(np.divide(broken, moved, out=np.full(len(moved), np.nan), where=moved > 0))

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import Validated, require, whole_number
 from iclab.spectra.circuits.weights import AttentionWeights, Rotary
-from iclab.spectra.measures.factors import Array
 
 __all__ = ["Layers", "group_size", "kv_head", "layer_of", "rotary_rows", "rotated"]
 
@@ -26,7 +25,7 @@ def group_size(weights: AttentionWeights) -> int:
     return heads // shared
 
 
-def layer_of(weights: Layers, layer: int) -> AttentionWeights:
+def layer_of(weights: Validated[Layers], layer: Validated[int]) -> AttentionWeights:
     """Weights of one layer. Raises ValueError, listing the layers, for one that does not exist."""
     require(
         not isinstance(weights, AttentionWeights),
@@ -37,7 +36,7 @@ def layer_of(weights: Layers, layer: int) -> AttentionWeights:
     return weights[layer]
 
 
-def kv_head(weights: AttentionWeights, head: int) -> int:
+def kv_head(weights: AttentionWeights, head: Validated[int]) -> int:
     """Key and value head of a query head. Raises ValueError for a head that does not exist."""
     group = group_size(weights)
     head = whole_number("head", head, least=0)
@@ -45,7 +44,9 @@ def kv_head(weights: AttentionWeights, head: int) -> int:
     return head // group
 
 
-def rotary_rows(rotary: Rotary | None, dim: int) -> tuple[Int[Array, "pair"], Int[Array, "pair"], Int[Array, "rest"]]:
+def rotary_rows(
+    rotary: Rotary | None, dim: int
+) -> tuple[Int[np.ndarray, "pair"], Int[np.ndarray, "pair"], Int[np.ndarray, "rest"]]:
     """First rows and second rows of the rotary pairs of a head of `dim` rows, and the rows without rotary embedding.
 
     Raises ValueError for a number of rotated rows that is odd or above `dim`.
@@ -61,7 +62,9 @@ def rotary_rows(rotary: Rotary | None, dim: int) -> tuple[Int[Array, "pair"], In
     return rows[: rotated // 2], rows[rotated // 2 :], np.arange(rotated, dim)
 
 
-def rotated(rotary: Rotary | None, rows: Float[Array, "dim width"], offset: float) -> Float[Array, "dim width"]:
+def rotated(
+    rotary: Rotary | None, rows: Float[np.ndarray, "dim width"], offset: int | float
+) -> Float[np.ndarray, "dim width"]:
     """Rotary embedding of rows of a head by `offset` positions: (a, b) → (a cos − b sin, a sin + b cos) in each pair.
 
     Raises ValueError without a rotary embedding or its frequencies.

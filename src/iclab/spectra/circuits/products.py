@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from iclab.numerics import require
+from iclab.numerics import Validated, require
 from iclab.spectra.circuits.grouping import Layers, group_size, kv_head, layer_of, rotary_rows, rotated
 from iclab.spectra.circuits.weights import AttentionWeights, Rotary
-from iclab.spectra.measures.factors import Array, Product, float64, gram
+from iclab.spectra.measures.factors import Product, float64, gram
 from iclab.spectra.measures.rounding import product_rank
 from iclab.spectra.measures.spectrum import Gram, Spectrum, leading_spectrum, product_spectrum, spectrum
 
@@ -45,7 +45,9 @@ class HeadSpectra:
     output_value_rank: int
 
 
-def product_singular_values(left: Shaped[Array, "m r"], right: Shaped[Array, "r n"]) -> Float[Array, "value"]:
+def product_singular_values(
+    left: Shaped[np.ndarray, "m r"], right: Shaped[np.ndarray, "r n"]
+) -> Float[np.ndarray, "value"]:
     """Singular values of left @ right, largest first, without forming the product.
 
     `spectrum(Product(left, right))` has also the route of the computation and its noise floor.
@@ -57,7 +59,9 @@ def product_singular_values(left: Shaped[Array, "m r"], right: Shaped[Array, "r 
     return spectrum(Product(np.asarray(left), np.asarray(right))).values
 
 
-def query_key(weights: Layers, layer: int, head: int, *, fold: bool = False) -> Product:
+def query_key(
+    weights: Validated[Layers], layer: Validated[int], head: Validated[int], *, fold: bool = False
+) -> Product:
     """W_Qᵀ W_K of a query head and its key head: the circuit at offset 0, width × width.
 
     Of the stored weights; `fold` includes the gain of the input norm on both sides, and its centering where that norm
@@ -79,7 +83,14 @@ def query_key(weights: Layers, layer: int, head: int, *, fold: bool = False) -> 
     return Product(query.T, key, stored, notes)
 
 
-def query_key_at(weights: Layers, layer: int, head: int, *, offset: float, fold: bool = False) -> Product:
+def query_key_at(
+    weights: Validated[Layers],
+    layer: Validated[int],
+    head: Validated[int],
+    *,
+    offset: int | float,
+    fold: bool = False,
+) -> Product:
     """W_Qᵀ R(offset) W_K, the circuit between a query and the key `offset` positions after it.
 
     Raises ValueError as `query_key` does, and without a rotary embedding or its frequencies.
@@ -93,7 +104,12 @@ def query_key_at(weights: Layers, layer: int, head: int, *, offset: float, fold:
 
 
 def averaged_query_key(
-    weights: Layers, layer: int, head: int, *, side: Literal["key", "query"] = "key", fold: bool = False
+    weights: Validated[Layers],
+    layer: Validated[int],
+    head: Validated[int],
+    *,
+    side: Validated[Literal["key", "query"]] = "key",
+    fold: bool = False,
 ) -> Product:
     """D W_K with DᵀD the mean of R(φ)ᵀ W_Q W_Qᵀ R(φ) over independent uniform phases: the long-offset limit.
 
@@ -122,7 +138,9 @@ def averaged_query_key(
     return Product(root, read, (still if side == "key" else still.T).stored, notes)
 
 
-def output_value(weights: Layers, layer: int, head: int, *, fold: bool = False) -> Product:
+def output_value(
+    weights: Validated[Layers], layer: Validated[int], head: Validated[int], *, fold: bool = False
+) -> Product:
     """W_O W_V of a query head and its value head, width out × width. Biases are left out.
 
     `fold` includes the gain of the input norm on the input side.
@@ -139,7 +157,7 @@ def output_value(weights: Layers, layer: int, head: int, *, fold: bool = False) 
     return Product(output, _folded(one, value) if fold else value, stored, notes)
 
 
-def head_spectra(weights: Layers, layer: int, *, fold: bool = False) -> Iterator[HeadSpectra]:
+def head_spectra(weights: Validated[Layers], layer: Validated[int], *, fold: bool = False) -> Iterator[HeadSpectra]:
     """Spectra of all query heads of a layer, with the Gram of each key and value head taken once for its group.
 
     Holds one head of each kind in float64 at a time. Raises ValueError as `query_key` does, during the iteration.
@@ -193,7 +211,7 @@ def _notes(weights: AttentionWeights) -> tuple[str, ...]:
     return tuple(note for note, holds in notes.items() if holds)
 
 
-def _folded(weights: AttentionWeights, rows: Shaped[Array, "dim width"]) -> Float[Array, "dim width"]:
+def _folded(weights: AttentionWeights, rows: Shaped[np.ndarray, "dim width"]) -> Float[np.ndarray, "dim width"]:
     """Rows with the input norm folded in: rows diag(gain) (I − 11ᵀ/n), the last factor for a centered norm."""
     norm = weights.input_norm
     if norm is None:

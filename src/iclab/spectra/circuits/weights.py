@@ -6,6 +6,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Shaped
 
+from iclab.numerics import Validated
+
 __all__ = ["AttentionWeights", "InputNorm", "QueryKeyNorm", "Rotary"]
 
 
@@ -47,18 +49,18 @@ class InputNorm:
 class AttentionWeights:
     """One attention layer: x is a row vector, a head's query is query[h] @ x + query_bias[h].
 
-    Arrays keep the dtype they were stored in and may be views of a mapped file: computations
-    cast one head at a time. Query head h uses key and value head h // (heads / kv_heads). The
-    output of head h is output[h] @ (value of the head).
+    Arrays keep the dtype they were stored in and may be views of a mapped file: computations cast one head at a time,
+    and check that the shapes fit each other. Query head h uses key and value head h // (heads / kv_heads). The output
+    of head h is output[h] @ (value of the head).
     """
 
-    query: Shaped[np.ndarray, "head dim width"]
-    key: Shaped[np.ndarray, "kv_head dim width"]
-    value: Shaped[np.ndarray, "kv_head value_dim width"]
-    output: Shaped[np.ndarray, "head width_out value_dim"]
-    query_bias: Shaped[np.ndarray, "head dim"] | None = None
-    key_bias: Shaped[np.ndarray, "kv_head dim"] | None = None
-    value_bias: Shaped[np.ndarray, "kv_head value_dim"] | None = None
+    query: Validated[Shaped[np.ndarray, "head dim width"]]
+    key: Validated[Shaped[np.ndarray, "kv_head dim width"]]
+    value: Validated[Shaped[np.ndarray, "kv_head value_dim width"]]
+    output: Validated[Shaped[np.ndarray, "head width_out value_dim"]]
+    query_bias: Validated[Shaped[np.ndarray, "head dim"] | None] = None
+    key_bias: Validated[Shaped[np.ndarray, "kv_head dim"] | None] = None
+    value_bias: Validated[Shaped[np.ndarray, "kv_head value_dim"] | None] = None
     rotary: Rotary | None = None
     query_key_norm: QueryKeyNorm | None = None
     input_norm: InputNorm | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from iclab.numerics import require
+from iclab.numerics import Validated, require
 from iclab.spectra.layouts.geometry import Geometry, rotary, sizes
 from iclab.spectra.layouts.rules import Rule
 
@@ -33,7 +33,12 @@ def unembedding(*names: str) -> list[Rule]:
 
 
 def rotary_geometry(
-    config: Config, *, pairing: str = "half", fraction: float = 1.0, theta: float = 1e4, **other: Any
+    config: Config,
+    *,
+    pairing: Validated[str] = "half",
+    fraction: Validated[float] = 1.0,
+    theta: Validated[float] = 1e4,
+    **other: Any,
 ) -> Geometry:
     """Geometry with the rotary embedding of the config; fraction and theta are the defaults of the family."""
     geometry = sizes(config, **other)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from iclab.numerics import require, share, whole_number
+from iclab.numerics import Validated, checks_its_fields, require, share, whole_number
 from iclab.spectra.circuits.weights import Rotary
 
 __all__ = ["LARGEST", "Geometry", "first", "rotary", "sizes"]
@@ -15,6 +15,7 @@ __all__ = ["LARGEST", "Geometry", "first", "rotary", "sizes"]
 LARGEST = 2**20  # heads, or dimensions of a head, that are accepted from a config
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Geometry:
     """Sizes of attention, and the rotary embeddings, norms and scales around its projections.
@@ -90,8 +91,8 @@ def rotary(
     head_dim: int,
     *,
     pairing: str = "half",
-    fraction: float = 1.0,
-    theta: float = 10_000.0,
+    fraction: Validated[float] = 1.0,
+    theta: Validated[float] = 10_000.0,
     layer_type: str | None = None,
 ) -> Rotary:
     """Rotary embedding of a config, in the names of either version of the library.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from iclab.numerics import require
+from iclab.numerics import checks_its_fields, require
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.tensors import Tensor
 
@@ -28,6 +28,7 @@ TowerLayer = tuple[str, int]
 """A stack of layers, by the module path in front of their numbers, and the number of one layer."""
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Rule:
     r"""A rule: tensors whose names have this form have this role.

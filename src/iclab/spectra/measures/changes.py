@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
 
-from iclab.numerics import increasing_grid, require
-from iclab.spectra.measures.factors import Array
+from iclab.numerics import Validated, increasing_grid, require
 
 __all__ = ["LEAST", "SIDE", "Change", "ChangeOfRuns", "change", "change_of_runs"]
 
@@ -44,7 +44,7 @@ class ChangeOfRuns:
     uncertainty: str
 
 
-def change(steps: Float[Array, "step"], values: Float[Array, "step"]) -> Change:
+def change(steps: Validated[Float[ArrayLike, "step"]], values: Validated[Float[ArrayLike, "step"]]) -> Change:
     """Change point of a curve, at most one: a level shift on top of a straight line in log(1 + step).
 
     Least squares over all positions with three checkpoints on either side. Training curves wander, so the shift
@@ -73,7 +73,9 @@ def change(steps: Float[Array, "step"], values: Float[Array, "step"]) -> Change:
     )
 
 
-def change_of_runs(steps: Float[Array, "step"], runs: Float[Array, "run step"]) -> ChangeOfRuns:
+def change_of_runs(
+    steps: Validated[Float[ArrayLike, "step"]], runs: Validated[Float[ArrayLike, "run step"]]
+) -> ChangeOfRuns:
     """Median and range over seeds of the step of a change, of the runs in which it is called.
 
     One run has no uncertainty; `uncertainty` states it.
@@ -104,11 +106,11 @@ def _threshold(steps: tuple[float, ...]) -> float:
 class _Shifts:
     """A basis of straight lines, and the length of the level shift orthogonal to them at every allowed position."""
 
-    line: Float[Array, "step 2"]
-    lengths: Float[Array, "position"]
+    line: Float[np.ndarray, "step 2"]
+    lengths: Float[np.ndarray, "position"]
 
 
-def _shifts(steps: Float[Array, "step"]) -> _Shifts:
+def _shifts(steps: Float[np.ndarray, "step"]) -> _Shifts:
     count = len(steps)
     line = np.linalg.qr(np.stack([np.ones(count), np.log1p(steps)], axis=1))[0]
     after = count - np.arange(SIDE, count - SIDE + 1)
@@ -116,14 +118,14 @@ def _shifts(steps: Float[Array, "step"]) -> _Shifts:
     return _Shifts(line, np.where(squares > 1e-9 * after, np.sqrt(np.maximum(squares, 0.0)), np.inf))
 
 
-def _after(curves: Float[Array, "run step"]) -> Float[Array, "run position"]:
+def _after(curves: Float[np.ndarray, "run step"]) -> Float[np.ndarray, "run position"]:
     """Sum of each curve from every allowed position on: its product with the level shift at that position."""
     return np.cumsum(curves[:, ::-1], axis=1)[:, ::-1][:, SIDE : curves.shape[1] - SIDE + 1]
 
 
 def _best(
-    shifts: _Shifts, curves: Float[Array, "run step"]
-) -> tuple[Float[Array, "run"], Int[Array, "run"], Float[Array, "run"]]:
+    shifts: _Shifts, curves: Float[np.ndarray, "run step"]
+) -> tuple[Float[np.ndarray, "run"], Int[np.ndarray, "run"], Float[np.ndarray, "run"]]:
     """F of the best shift of each curve, its index and its size."""
     rest = curves - (curves @ shifts.line) @ shifts.line.T
     along = _after(rest) / shifts.lengths

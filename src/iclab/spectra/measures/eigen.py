@@ -4,15 +4,13 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from iclab.spectra.measures.factors import Array
-
 __all__ = ["leading_vectors"]
 
 _SMALL = 96  # rows up to which all vectors cost no more than few
 _SHARE = 4  # inverse of the fraction of vectors above which all are computed
 
 
-def leading_vectors(x: Float[Array, "n n"], k: int) -> tuple[Float[Array, "n"], Float[Array, "n k"]]:
+def leading_vectors(x: Float[np.ndarray, "n n"], k: int) -> tuple[Float[np.ndarray, "n"], Float[np.ndarray, "n k"]]:
     """All eigenvalues of a symmetric matrix, smallest first, and the vectors of the k largest in that order.
 
     One tridiagonal form gives both: its values cost n² and its k vectors n k, where all vectors of x would cost more

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 from jaxtyping import Float, Shaped
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
-from iclab.numerics import require
+from iclab.numerics import Validated, checks_its_fields, require
 
 __all__ = [
-    "SLICE", "Array", "Matrix", "NotFinite", "Product", "float64", "gram", "matrix", "numbers", "precision",
+    "SLICE", "Matrix", "NotFinite", "Product", "float64", "gram", "matrix", "numbers", "precision",
     "require_finite", "slices", "triangle",
 ]  # fmt: skip
 
-Array = np.ndarray
 SLICE = 2**26  # bytes of float64 that are held at a time
 _TALL, _SMALL = 2.0**400, 2.0**-400  # range of the trace of a Gram; outside it the matrix is rescaled
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Product:
     """left @ right, kept as factors: the query-key or output-value circuit of a head.
@@ -28,8 +28,8 @@ class Product:
     circuit that the product leaves out or includes. Unpacks as `left, right = product`.
     """
 
-    left: Shaped[Array, "m r"]
-    right: Shaped[Array, "r n"]
+    left: Shaped[np.ndarray, "m r"]
+    right: Shaped[np.ndarray, "r n"]
     stored: tuple[DTypeLike, DTypeLike] | None = None
     notes: tuple[str, ...] = ()
 
@@ -40,7 +40,7 @@ class Product:
             f"left and right must be non-empty matrices that can be multiplied; got shapes {left} and {right}.",
         )
 
-    def __iter__(self) -> Iterator[Shaped[Array, "_ _"]]:
+    def __iter__(self) -> Iterator[Shaped[np.ndarray, "_ _"]]:
         yield self.left
         yield self.right
 
@@ -62,7 +62,7 @@ class Product:
         return Product(self.right.T, self.left.T, stored, self.notes)
 
 
-Matrix = Shaped[Array, "m n"] | Product
+Matrix = Shaped[np.ndarray, "m n"] | Product
 
 
 def precision(dtype: DTypeLike) -> float:
@@ -83,7 +83,7 @@ def precision(dtype: DTypeLike) -> float:
     return float(found.eps)
 
 
-def numbers(name: str, x: object) -> Array:
+def numbers(name: str, x: object) -> np.ndarray:
     """x as an array in its own precision.
 
     Raises ValueError for masked entries, which an array would lose, and for objects that NumPy cannot convert.
@@ -98,7 +98,7 @@ def numbers(name: str, x: object) -> Array:
         ) from None
 
 
-def matrix(name: str, x: Shaped[Array, "m n"]) -> Shaped[Array, "m n"]:
+def matrix(name: str, x: Validated[Shaped[ArrayLike, "m n"]]) -> Shaped[np.ndarray, "m n"]:
     """x as a non-empty matrix of floats in its own precision. Raises ValueError, which calls it `name`, otherwise."""
     array = numbers(name, x)
     require(array.ndim == 2 and array.size > 0, f"{name} must be a non-empty matrix; got shape {array.shape}.")
@@ -108,7 +108,7 @@ def matrix(name: str, x: Shaped[Array, "m n"]) -> Shaped[Array, "m n"]:
     return array
 
 
-def float64(x: Shaped[Array, "*n"]) -> Float[Array, "*n"]:
+def float64(x: Validated[Shaped[ArrayLike, "*n"]]) -> Float[np.ndarray, "*n"]:
     """x in float64. Raises ValueError with the number and the index of entries that are not finite."""
     array = numbers("x", x)
     require(array.dtype.kind in "biufV", f"x must hold real numbers; got {array.dtype}.")
@@ -121,7 +121,7 @@ class NotFinite(ValueError):
     """Error for entries that are NaN or infinite."""
 
 
-def require_finite(array: Shaped[Array, "*n"]) -> None:
+def require_finite(array: Shaped[np.ndarray, "*n"]) -> None:
     """Raise NotFinite, with the number and the first index of such entries, if any are NaN or infinite."""
     finite = np.isfinite(array)
     if not finite.all():
@@ -133,14 +133,14 @@ def require_finite(array: Shaped[Array, "*n"]) -> None:
         )
 
 
-def triangle(x: Float[Array, "m n"]) -> Float[Array, "_ n"]:
+def triangle(x: Float[np.ndarray, "m n"]) -> Float[np.ndarray, "_ n"]:
     """R of x = Q R, of at most n rows."""
     return np.asarray(np.linalg.qr(x, mode="r"))
 
 
 def gram(
-    factor: Shaped[Array, "m r"], *, origin: Shaped[Array, "_ _"] | None = None
-) -> tuple[Float[Array, "r r"], float]:
+    factor: Shaped[np.ndarray, "m r"], *, origin: Shaped[np.ndarray, "_ _"] | None = None
+) -> tuple[Float[np.ndarray, "r r"], float]:
     """G and c with factorᵀ factor = c² G, tr G = 1; c = 0 for a factor of zeros.
 
     In float64, by slices of at most 64 MiB. Raises ValueError for entries that are not finite, with their index
@@ -158,7 +158,7 @@ def gram(
     return total / trace, scale * float(np.sqrt(trace))
 
 
-def _sum_of_grams(factor: Shaped[Array, "m r"], unit: float) -> Float[Array, "r r"]:
+def _sum_of_grams(factor: Shaped[np.ndarray, "m r"], unit: float) -> Float[np.ndarray, "r r"]:
     total = np.zeros((factor.shape[1], factor.shape[1]))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for part in slices(factor):
@@ -167,7 +167,7 @@ def _sum_of_grams(factor: Shaped[Array, "m r"], unit: float) -> Float[Array, "r 
     return total
 
 
-def slices(factor: Shaped[Array, "m r"]) -> Iterator[Float[Array, "_ r"]]:
+def slices(factor: Shaped[np.ndarray, "m r"]) -> Iterator[Float[np.ndarray, "_ r"]]:
     """Rows in float64, in slices of at most 64 MiB."""
     rows = max(1, SLICE // (8 * factor.shape[1]))
     for start in range(0, len(factor), rows):

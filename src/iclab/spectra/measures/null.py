@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
-from iclab.numerics import positive, require, whole_number
+from iclab.numerics import Validated, positive, require, whole_number
 from iclab.spectra.measures import ranks
-from iclab.spectra.measures.factors import Array
 
 __all__ = [
     "Measure", "Shape", "averaged_level", "distance_level", "gaussian_core", "level", "overlap_level",
@@ -22,11 +22,11 @@ __all__ = [
 ]  # fmt: skip
 
 Shape = tuple[int, int] | tuple[int, int, int]
-Measure = str | Callable[[Float[Array, "value"]], float]
+Measure = str | Callable[[Float[np.ndarray, "value"]], float]
 _STREAM, _PROCRUSTES_DRAWS = 20250417, 64
 
 
-def level(shape: Shape, measure: Measure) -> tuple[float, float]:
+def level(shape: Validated[Shape], measure: Validated[Measure]) -> tuple[float, float]:
     """Mean and standard deviation of a measure over Gaussian matrices m × n, or products m × r by r × n.
 
     `measure` is a function of singular values, such as `measures.stable_rank` or a partial of one with its settings,
@@ -47,7 +47,9 @@ def level(shape: Shape, measure: Measure) -> tuple[float, float]:
     return float(np.mean(found)), float(np.std(found, ddof=1))
 
 
-def averaged_level(shape: tuple[int, int, int], measure: str, *, rotated: int) -> tuple[float, float]:
+def averaged_level(
+    shape: Validated[tuple[int, int, int]], measure: Validated[str], *, rotated: Validated[int]
+) -> tuple[float, float]:
     """Mean and standard deviation of a rank of the offset-averaged circuit of Gaussian m × r queries and r × n keys.
 
     `rotated` of the r rows of a head have a rotary embedding. Otherwise as `level`.
@@ -63,7 +65,7 @@ def averaged_level(shape: tuple[int, int, int], measure: str, *, rotated: int) -
     return _averaged_level(sizes, measure, rotated)
 
 
-def overlap_level(size: int, k: int) -> tuple[float, float]:
+def overlap_level(size: Validated[int], k: Validated[int]) -> tuple[float, float]:
     """Mean and standard deviation of the overlap of two random k-dimensional subspaces of a space of `size`.
 
     Raises ValueError for k outside 1 .. size.
@@ -75,7 +77,9 @@ def overlap_level(size: int, k: int) -> tuple[float, float]:
     return k / size, _projected_spread(size, k, 1 / k)
 
 
-def distance_level(size: int, rank: int, *, participation: float) -> tuple[float, float]:
+def distance_level(
+    size: Validated[int], rank: Validated[int], *, participation: Validated[float]
+) -> tuple[float, float]:
     """Level and spread of the subspace distance of a given reference from a random row space of `rank` in `size`.
 
     sqrt(1 − rank/size), and the standard deviation for a reference of this participation ratio, to leading order in
@@ -93,7 +97,7 @@ def distance_level(size: int, rank: int, *, participation: float) -> tuple[float
 
 
 def procrustes_level(
-    reference: Float[Array, "value"], shape: Shape, *, norm_ratio: float = 1.0
+    reference: Validated[Float[ArrayLike, "value"]], shape: Validated[Shape], *, norm_ratio: Validated[float] = 1.0
 ) -> tuple[float, float]:
     """Level and spread of the Procrustes distance to a reference from random matrices or products of this shape.
 
@@ -121,7 +125,7 @@ def procrustes_level(
 
 def _parts(
     rng: np.random.Generator, sizes: tuple[int, ...], inside: int, outside: int
-) -> tuple[Float[Array, "row inside"], float]:
+) -> tuple[Float[np.ndarray, "row inside"], float]:
     """A random matrix or product on given columns, up to a rotation of its rows, and its whole norm."""
     if len(sizes) == 2:
         rows = rng.standard_normal((sizes[0], inside))
@@ -156,13 +160,13 @@ def _averaged_level(sizes: tuple[int, ...], measure: str, rotated: int) -> tuple
     return _summary(_averaged_draws(sizes, rotated), measure)
 
 
-def _summary(draws: Float[Array, "draw value"], measure: str) -> tuple[float, float]:
+def _summary(draws: Float[np.ndarray, "draw value"], measure: str) -> tuple[float, float]:
     table = ranks.rank_measures(draws)
     require(measure in table, f"measure must be one of {', '.join(table)}, numerical_rank; got {measure!r}.")
     return float(np.mean(table[measure])), float(np.std(table[measure], ddof=1))
 
 
-def _sizes(shape: Shape) -> tuple[int, ...]:
+def _sizes(shape: Validated[Shape]) -> tuple[int, ...]:
     require(isinstance(shape, tuple | list), f"shape must be (m, n) or (m, r, n); got {shape!r}.")
     sizes = tuple(whole_number("every size of shape", size) for size in shape)
     require(len(sizes) in (2, 3), f"shape must be (m, n) or (m, r, n); got {shape!r}.")
@@ -170,7 +174,7 @@ def _sizes(shape: Shape) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def _draws(sizes: tuple[int, ...]) -> Float[Array, "draw value"]:
+def _draws(sizes: tuple[int, ...]) -> Float[np.ndarray, "draw value"]:
     """Singular values of random matrices or products whose sizes are given from the smallest."""
     count = _count(sizes)
     rng = np.random.default_rng((_STREAM, *sizes))
@@ -180,7 +184,7 @@ def _draws(sizes: tuple[int, ...]) -> Float[Array, "draw value"]:
 
 
 @lru_cache(maxsize=64)
-def _averaged_draws(sizes: tuple[int, ...], rotated: int) -> Float[Array, "draw value"]:
+def _averaged_draws(sizes: tuple[int, ...], rotated: int) -> Float[np.ndarray, "draw value"]:
     """Singular values of D W_K with DᵀD the mean of a Gaussian Gram of r rows over the phases of its pairs.
 
     D has the root of half a chi² of 2 m for each of two rows of a pair, and a triangular factor on the others.
@@ -204,12 +208,12 @@ def _count(sizes: tuple[int, ...]) -> int:
     return int(np.clip(256 * (128 / sizes[0]) ** 2, 16, 256))
 
 
-def gaussian_core(rng: np.random.Generator, rows: int, columns: int) -> Float[Array, "_ columns"]:
+def gaussian_core(rng: np.random.Generator, rows: int, columns: int) -> Float[np.ndarray, "_ columns"]:
     """A matrix with the law of the Gram of a Gaussian rows × columns."""
     return _triangular(rng, rows, columns) if rows >= columns else rng.standard_normal((rows, columns))
 
 
-def _matrix(rng: np.random.Generator, few: int, many: int) -> Float[Array, "few"]:
+def _matrix(rng: np.random.Generator, few: int, many: int) -> Float[np.ndarray, "few"]:
     """Singular values of a few × many Gaussian, from its bidiagonal form B by the tridiagonal BᵀB."""
     diagonal = np.sqrt(rng.chisquare(np.arange(many, many - few, -1)))
     above = np.sqrt(rng.chisquare(np.arange(few - 1, 0, -1)))
@@ -219,13 +223,13 @@ def _matrix(rng: np.random.Generator, few: int, many: int) -> Float[Array, "few"
     return np.sqrt(np.maximum(squares[::-1], 0.0))
 
 
-def _product(rng: np.random.Generator, inner: int, first: int, second: int) -> Float[Array, "inner"]:
+def _product(rng: np.random.Generator, inner: int, first: int, second: int) -> Float[np.ndarray, "inner"]:
     """Singular values of first × inner by inner × second Gaussians, from their triangular factors."""
     core = _triangular(rng, first, inner) @ _triangular(rng, second, inner).T
     return np.linalg.svd(core, compute_uv=False)
 
 
-def _triangular(rng: np.random.Generator, rows: int, columns: int) -> Float[Array, "columns columns"]:
+def _triangular(rng: np.random.Generator, rows: int, columns: int) -> Float[np.ndarray, "columns columns"]:
     factor = np.triu(rng.standard_normal((columns, columns)), 1)
     factor[np.diag_indices(columns)] = np.sqrt(rng.chisquare(np.arange(rows, rows - columns, -1)))
     return factor

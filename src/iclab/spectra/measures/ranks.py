@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from iclab.numerics import positive, require, share, whole_number
-from iclab.spectra.measures.factors import Array, Matrix, Product, float64, numbers
+from iclab.numerics import Validated, Values, positive, require, share, whole_number
+from iclab.spectra.measures.factors import Matrix, Product, float64, numbers
 from iclab.spectra.measures.spectrum import Spectrum, spectrum
 
 __all__ = [
@@ -19,11 +19,11 @@ __all__ = [
     "stable", "stable_rank",
 ]  # fmt: skip
 
-Ranked = Matrix | Spectrum | Shaped[Array, "value"]
+Ranked = Matrix | Spectrum | Shaped[np.ndarray, "value"]
 _EPS = float(np.finfo(float).eps)
 
 
-def singular_values(x: Ranked) -> Float[Array, "value"]:
+def singular_values(x: Validated[Ranked]) -> Float[np.ndarray, "value"]:
     """Singular values of x, largest first; x itself, sorted, where it has one axis.
 
     Raises ValueError for negative or non-finite values, for types that are no floats and for other shapes.
@@ -42,7 +42,7 @@ def singular_values(x: Ranked) -> Float[Array, "value"]:
     return -np.sort(-values)
 
 
-def effective_rank(x: Ranked, *, power: float = 1, drop: int = 0) -> float:
+def effective_rank(x: Validated[Ranked], *, power: Validated[float] = 1, drop: Validated[int] = 0) -> float:
     """exp of the entropy of p_i = σ_i^power / Σ σ^power, after the `drop` leading values are left out.
 
     power=1 is the usual one, power=2 weights by energy and is more robust for weights stored in few bits, drop > 0 is
@@ -56,7 +56,7 @@ def effective_rank(x: Ranked, *, power: float = 1, drop: int = 0) -> float:
     return float(entropy_rank(singular_values(x), power, whole_number("drop", drop, least=0)))
 
 
-def stable_rank(x: Ranked) -> float:
+def stable_rank(x: Validated[Ranked]) -> float:
     """‖x‖_F² / ‖x‖₂². Leading values suffice.
 
     Source: definition in docs/derivations/spectra.
@@ -66,7 +66,7 @@ def stable_rank(x: Ranked) -> float:
     return float(stable(singular_values(x)))
 
 
-def participation_ratio(x: Ranked) -> float:
+def participation_ratio(x: Validated[Ranked]) -> float:
     """(Σ σ²)² / Σ σ⁴.
 
     Source: definition in docs/derivations/spectra.
@@ -74,7 +74,7 @@ def participation_ratio(x: Ranked) -> float:
     return float(participation(singular_values(x)))
 
 
-def nuclear_rank(x: Ranked) -> float:
+def nuclear_rank(x: Validated[Ranked]) -> float:
     """(Σ σ)² / Σ σ².
 
     Source: definition in docs/derivations/spectra.
@@ -82,7 +82,7 @@ def nuclear_rank(x: Ranked) -> float:
     return float(nuclear(singular_values(x)))
 
 
-def energy_rank(x: Ranked, *, fraction: float) -> float:
+def energy_rank(x: Validated[Ranked], *, fraction: Validated[float]) -> float:
     """Least number of leading values with the `fraction` of Σ σ².
 
     Raises ValueError for a fraction outside (0, 1].
@@ -92,7 +92,7 @@ def energy_rank(x: Ranked, *, fraction: float) -> float:
     return float(energy(singular_values(x), share("fraction", fraction)))
 
 
-def spectral_gap(x: Ranked, *, k: int) -> float:
+def spectral_gap(x: Validated[Ranked], *, k: Validated[int]) -> float:
     """(σ_k − σ_{k+1}) / σ_k with k counted from 1; values past the last are 0. nan where σ_k is 0 or does not exist.
 
     A subspace of k leading directions is as well defined as this is large.
@@ -105,8 +105,8 @@ def spectral_gap(x: Ranked, *, k: int) -> float:
 
 
 def rank_measures(
-    values: Float[Array, "*batch value"], *, drop: int = 1, fraction: float = 0.9
-) -> dict[str, Float[Array, "*batch"]]:
+    values: Float[np.ndarray, "*batch value"], *, drop: int = 1, fraction: float = 0.9
+) -> dict[str, Float[np.ndarray, "*batch"]]:
     """All ranks along the last axis of singular values sorted from the largest, many spectra at once.
 
     Keys are the names of the functions; `energy_effective_rank` has power 2, `marginal_effective_rank` leaves out
@@ -125,7 +125,9 @@ def rank_measures(
     }
 
 
-def entropy_rank(values: Float[Array, "*batch value"], power: float, drop: int) -> Float[Array, "*batch"]:
+def entropy_rank(
+    values: Float[np.ndarray, "*batch value"], power: int | float, drop: int
+) -> Float[np.ndarray, "*batch"]:
     """Effective ranks along the last axis."""
     kept = values[..., drop:]
     noise = values.shape[-1] * _EPS * values[..., :1]
@@ -137,32 +139,32 @@ def entropy_rank(values: Float[Array, "*batch value"], power: float, drop: int) 
     return np.where(np.sum(weight, axis=-1) > 0, np.exp(entropy), np.nan)
 
 
-def stable(values: Float[Array, "*batch value"]) -> Float[Array, "*batch"]:
+def stable(values: Float[np.ndarray, "*batch value"]) -> Float[np.ndarray, "*batch"]:
     """Stable ranks along the last axis."""
     return _or_nan(lambda s: np.sum(s**2, axis=-1), values)
 
 
-def participation(values: Float[Array, "*batch value"]) -> Float[Array, "*batch"]:
+def participation(values: Float[np.ndarray, "*batch value"]) -> Float[np.ndarray, "*batch"]:
     """Participation ratios along the last axis."""
     return _or_nan(lambda s: np.sum(s**2, axis=-1) ** 2 / np.sum(s**4, axis=-1), values)
 
 
-def nuclear(values: Float[Array, "*batch value"]) -> Float[Array, "*batch"]:
+def nuclear(values: Float[np.ndarray, "*batch value"]) -> Float[np.ndarray, "*batch"]:
     """Nuclear ranks along the last axis."""
     return _or_nan(lambda s: np.sum(s, axis=-1) ** 2 / np.sum(s**2, axis=-1), values)
 
 
-def energy(values: Float[Array, "*batch value"], fraction: float) -> Float[Array, "*batch"]:
+def energy(values: Float[np.ndarray, "*batch value"], fraction: float) -> Float[np.ndarray, "*batch"]:
     """Energy ranks along the last axis."""
 
-    def count(s: Float[Array, "*batch value"]) -> Float[Array, "*batch"]:
+    def count(s: Float[np.ndarray, "*batch value"]) -> Values:
         held = np.cumsum(s**2, axis=-1)
         return 1.0 + np.sum(held < fraction * held[..., -1:] * (1 - 4 * _EPS), axis=-1)
 
     return _or_nan(count, values)
 
 
-def gap(values: Float[Array, "*batch value"], k: int) -> Float[Array, "*batch"]:
+def gap(values: Float[np.ndarray, "*batch value"], k: int) -> Float[np.ndarray, "*batch"]:
     """Relative gaps after the k-th value along the last axis."""
     if k > values.shape[-1]:
         return np.full(values.shape[:-1], np.nan)
@@ -171,7 +173,7 @@ def gap(values: Float[Array, "*batch value"], k: int) -> Float[Array, "*batch"]:
     return np.divide(last - after, last, out=np.full(last.shape, np.nan), where=last > 0)
 
 
-def over_largest(values: Float[Array, "*batch value"]) -> Float[Array, "*batch value"]:
+def over_largest(values: Float[np.ndarray, "*batch value"]) -> Float[np.ndarray, "*batch value"]:
     """Values over the largest, so that no power overflows or underflows; zeros stay zeros."""
     if values.shape[-1] == 0:
         return values
@@ -180,8 +182,9 @@ def over_largest(values: Float[Array, "*batch value"]) -> Float[Array, "*batch v
 
 
 def _or_nan(
-    measure: Callable[[Float[Array, "*batch value"]], Float[Array, "*batch"]], values: Float[Array, "*batch value"]
-) -> Float[Array, "*batch"]:
+    measure: Callable[[Float[np.ndarray, "*batch value"]], Values],
+    values: Float[np.ndarray, "*batch value"],
+) -> Float[np.ndarray, "*batch"]:
     """A measure of values over their largest, nan where all are zero."""
     with np.errstate(invalid="ignore"):
         return np.where(values[..., 0] > 0, measure(over_largest(values)), np.nan)

@@ -4,7 +4,8 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from numpy.typing import DTypeLike
 
-from iclab.spectra.measures.factors import Array, Matrix, Product, float64, gram, matrix, numbers, precision
+from iclab.numerics import Validated
+from iclab.spectra.measures.factors import Matrix, Product, float64, gram, matrix, numbers, precision
 from iclab.spectra.measures.ranks import Ranked, over_largest, singular_values
 from iclab.spectra.measures.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum
 
@@ -14,7 +15,9 @@ _EPS = float(np.finfo(float).eps)
 _RESOLVED = 4 * np.sqrt(_EPS)  # relative size above which values of a Gram are no noise
 
 
-def numerical_rank(x: Ranked, *, shape: tuple[int, int] | None = None, stored: DTypeLike | None = None) -> int:
+def numerical_rank(
+    x: Validated[Ranked], *, shape: tuple[int, int] | None = None, stored: DTypeLike | None = None
+) -> int:
     """Number of singular values above the rounding of the type that the matrix was stored in.
 
     Counts σ > max(½ ε ‖x‖_F (1/√m + 1/√n), max(m, n) 2^-52 σ_max), ε the spacing near 1 of `stored`, by default
@@ -70,7 +73,7 @@ def factor_noise(product: Product, left: float, right: float) -> float:
     )
 
 
-def factor_rank(factor: Shaped[Array, "m r"], small: Gram, stored: DTypeLike) -> int:
+def factor_rank(factor: Shaped[np.ndarray, "m r"], small: Gram, stored: DTypeLike) -> int:
     """Numerical rank of a factor, from its Gram where that is accurate enough.
 
     Source: derived in docs/derivations/spectra.
@@ -82,7 +85,7 @@ def factor_rank(factor: Shaped[Array, "m r"], small: Gram, stored: DTypeLike) ->
     return numerical_rank(factor, stored=stored)
 
 
-def tolerance(values: Float[Array, "value"], shape: tuple[int, ...], stored: DTypeLike) -> float:
+def tolerance(values: Float[np.ndarray, "value"], shape: tuple[int, ...], stored: DTypeLike) -> float:
     """Size up to which singular values of a matrix of this shape and stored type may be rounding noise.
 
     Source: derived in docs/derivations/spectra.
@@ -91,7 +94,7 @@ def tolerance(values: Float[Array, "value"], shape: tuple[int, ...], stored: DTy
     return _rounding(largest * float(np.linalg.norm(over_largest(values))), largest, shape, stored)
 
 
-def reaches_rank(x: Matrix, values: Float[Array, "value"], k: int) -> bool:
+def reaches_rank(x: Matrix, values: Float[np.ndarray, "value"], k: int) -> bool:
     """True where the numerical rank is at least k, from the singular values; of a product mostly without its factors.
 
     A value of the product above |left| times the rounding of right, and the other way round, shows that both reach k.

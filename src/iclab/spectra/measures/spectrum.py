@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Shaped
+from numpy.typing import ArrayLike
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import Validated, require, whole_number
 from iclab.spectra.measures.factors import (
     SLICE,
-    Array,
     Matrix,
     Product,
     float64,
@@ -24,7 +24,7 @@ from iclab.spectra.measures.factors import (
 __all__ = ["CONDITION", "Gram", "Spectrum", "leading_spectrum", "product_spectrum", "spectrum"]
 
 CONDITION = 1e6  # above it a Gram would lose more than 4 digits of the smallest value
-Gram = tuple[Float[Array, "r r"], float]  # of trace 1, and the norm of the matrix
+Gram = tuple[Float[np.ndarray, "r r"], float]  # of trace 1, and the norm of the matrix
 _EPS = float(np.finfo(float).eps)
 
 
@@ -35,13 +35,13 @@ class Spectrum:
     `frobenius` is the norm of the whole matrix, also where there are only leading values.
     """
 
-    values: Float[Array, "value"]
+    values: Float[np.ndarray, "value"]
     route: Literal["gram", "qr", "svd", "randomized"]
     floor: float
     frobenius: float
 
 
-def spectrum(x: Matrix) -> Spectrum:
+def spectrum(x: Validated[Matrix]) -> Spectrum:
     """All singular values of a matrix, or of a product from its factors.
 
     A product takes two small Grams, a Cholesky factor and one symmetric eigenproblem of the inner size; a matrix
@@ -93,7 +93,9 @@ def product_spectrum(left: Gram, right: Gram, product: Callable[[], Product]) ->
     return Spectrum(a * b * values, "qr", max(factors.shape) * _EPS * a * b * bound, frobenius)
 
 
-def leading_spectrum(x: Shaped[Array, "m n"], *, count: int, iterations: int = 2) -> Spectrum:
+def leading_spectrum(
+    x: Validated[Shaped[ArrayLike, "m n"]], *, count: Validated[int], iterations: Validated[int] = 2
+) -> Spectrum:
     """Leading singular values of a large matrix, such as an embedding, by randomized subspace iteration.
 
     Lower bounds, sharp where the spectrum decays: the relative error of value k is of the order of
@@ -121,7 +123,9 @@ def leading_spectrum(x: Shaped[Array, "m n"], *, count: int, iterations: int = 2
     return Spectrum(values, "randomized", float(values[-1]), size)
 
 
-def _symmetric_core(left: Float[Array, "r r"], right: Float[Array, "r r"]) -> Float[Array, "r r"] | None:
+def _symmetric_core(
+    left: Float[np.ndarray, "r r"], right: Float[np.ndarray, "r r"]
+) -> Float[np.ndarray, "r r"] | None:
     """Lᵀ right L with left = L Lᵀ, whose eigenvalues are the squared singular values; None where Cholesky fails."""
     try:
         factor = np.linalg.cholesky(left)
@@ -130,9 +134,9 @@ def _symmetric_core(left: Float[Array, "r r"], right: Float[Array, "r r"]) -> Fl
     return factor.T @ right @ factor
 
 
-def _svdvals(array: Float[Array, "m n"]) -> Float[Array, "value"]:
+def _svdvals(array: Float[np.ndarray, "m n"]) -> Float[np.ndarray, "value"]:
     return np.linalg.svd(array, compute_uv=False)
 
 
-def _times(array: Shaped[Array, "m n"], vectors: Float[Array, "n k"]) -> Float[Array, "m k"]:
+def _times(array: Shaped[np.ndarray, "m n"], vectors: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
     return np.concatenate([part @ vectors for part in slices(array)])

@@ -13,10 +13,11 @@ from typing import Literal
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float, Shaped
+from numpy.typing import ArrayLike
 
-from iclab.numerics import increasing_grid, require, whole_number
+from iclab.numerics import Validated, increasing_grid, require, whole_number
 from iclab.spectra.measures.eigen import leading_vectors
-from iclab.spectra.measures.factors import Array, Matrix, Product, float64, gram, matrix, numbers, triangle
+from iclab.spectra.measures.factors import Matrix, Product, float64, gram, matrix, numbers, triangle
 from iclab.spectra.measures.ranks import gap
 from iclab.spectra.measures.rounding import numerical_rank, reaches_rank
 
@@ -37,12 +38,12 @@ class Basis:
     subspace is defined.
     """
 
-    vectors: Float[Array, "n k"] | None
-    values: Float[Array, "value"]
+    vectors: Float[np.ndarray, "n k"] | None
+    values: Float[np.ndarray, "value"]
     gap: float
 
 
-def basis(x: Matrix, *, k: int, side: Side = "right") -> Basis:
+def basis(x: Validated[Matrix], *, k: Validated[int], side: Validated[Side] = "right") -> Basis:
     """The k leading directions of a matrix or product, for comparison with many others.
 
     Raises ValueError for a k that is no whole number >= 1, an unknown side, and entries that are not finite.
@@ -70,7 +71,9 @@ def overlap_of(one: Basis, other: Basis) -> float:
     return float(np.sum((one.vectors.T @ other.vectors) ** 2) / one.vectors.shape[1])
 
 
-def subspace_overlap(a: Matrix, b: Matrix, *, k: int, side: Side = "right") -> float:
+def subspace_overlap(
+    a: Validated[Matrix], b: Validated[Matrix], *, k: Validated[int], side: Validated[Side] = "right"
+) -> float:
     """(1/k) ‖V_aᵀ V_b‖_F² of the k leading singular directions: 1 for the same subspace, k/n by chance.
 
     Invariant under scale, sign, and rotation within the subspace. nan where k exceeds the numerical rank of
@@ -84,7 +87,9 @@ def subspace_overlap(a: Matrix, b: Matrix, *, k: int, side: Side = "right") -> f
     return overlap_of(basis(a, k=k, side=side), basis(b, k=k, side=side))
 
 
-def consecutive_overlaps(series: Sequence[Matrix], *, k: int, side: Side = "right") -> Float[Array, "pair"]:
+def consecutive_overlaps(
+    series: Sequence[Validated[Matrix]], *, k: Validated[int], side: Validated[Side] = "right"
+) -> Float[np.ndarray, "pair"]:
     """Overlap of each matrix with the one before it.
 
     Source: definition in docs/derivations/spectra.
@@ -93,7 +98,9 @@ def consecutive_overlaps(series: Sequence[Matrix], *, k: int, side: Side = "righ
     return np.array([overlap_of(before, after) for before, after in pairwise(bases)])
 
 
-def turnover(overlaps: Float[Array, "pair"], steps: Float[Array, "step"]) -> Float[Array, "pair"]:
+def turnover(
+    overlaps: Float[np.ndarray, "pair"], steps: Validated[Float[ArrayLike, "step"]]
+) -> Float[np.ndarray, "pair"]:
     """Rate of rotation of a subspace: (1 − consecutive overlap) for each unit of log(1 + step).
 
     Raises ValueError unless there is one step more than overlaps and steps increase.
@@ -107,7 +114,9 @@ def turnover(overlaps: Float[Array, "pair"], steps: Float[Array, "step"]) -> Flo
     return (1 - np.asarray(overlaps, dtype=float)) / np.diff(grid)
 
 
-def principal_angles(a: Shaped[Array, "n p"], b: Shaped[Array, "n q"]) -> Float[Array, "angle"]:
+def principal_angles(
+    a: Validated[Shaped[np.ndarray, "n p"]], b: Validated[Shaped[np.ndarray, "n q"]]
+) -> Float[np.ndarray, "angle"]:
     """Angles between two column spaces in radians, smallest first; below 45° from their sines, sharp when tiny.
 
     As many as the smaller numerical rank; none where a matrix is zero.
@@ -126,7 +135,13 @@ def principal_angles(a: Shaped[Array, "n p"], b: Shaped[Array, "n q"]) -> Float[
     return np.where(cosine**2 > 0.5, np.arcsin(sine), np.arccos(cosine))
 
 
-def subspace_distance(a: Matrix, reference: Matrix, *, side: Side = "right", rank: int | None = None) -> float:
+def subspace_distance(
+    a: Validated[Matrix],
+    reference: Validated[Matrix],
+    *,
+    side: Validated[Side] = "right",
+    rank: Validated[int] | None = None,
+) -> float:
     """min_A ‖A a − reference‖_F / ‖reference‖_F: the share of the reference outside the row space of a.
 
     Unchanged by any invertible A on a, and by scale. side="left" takes min_A ‖a A − reference‖. The row space is
@@ -157,7 +172,9 @@ def subspace_distance(a: Matrix, reference: Matrix, *, side: Side = "right", ran
     return float(np.linalg.norm(target - (target @ vectors) @ vectors.T))
 
 
-def procrustes_distance(a: Matrix, reference: Matrix, *, side: Side = "right") -> float:
+def procrustes_distance(
+    a: Validated[Matrix], reference: Validated[Matrix], *, side: Validated[Side] = "right"
+) -> float:
     """min over orthogonal A of ‖A a − reference‖_F / ‖reference‖_F; side="left" rotates from the right.
 
     Unlike the subspace distance it depends on singular values and scale. nan for a reference of zeros.
@@ -179,13 +196,13 @@ def procrustes_distance(a: Matrix, reference: Matrix, *, side: Side = "right") -
     return float(np.linalg.norm(left @ (right @ rows) - target))
 
 
-def _sided(name: str, x: Matrix, side: Side) -> Matrix:
+def _sided(name: str, x: Validated[Matrix], side: Validated[Side]) -> Matrix:
     require(side in ("left", "right"), f"side must be 'left' or 'right'; got {side!r}.")
     given = x if isinstance(x, Product) else matrix(name, x)
     return given if side == "right" else given.T
 
 
-def _require_same_space(a: Matrix, b: Matrix, side: Side) -> None:
+def _require_same_space(a: Validated[Matrix], b: Validated[Matrix], side: Validated[Side]) -> None:
     require(side in ("left", "right"), f"side must be 'left' or 'right'; got {side!r}.")
     axis = 1 if side == "right" else 0
     sizes = [(x if isinstance(x, Product) else numbers(name, x)).shape for name, x in (("a", a), ("b", b))]
@@ -195,7 +212,7 @@ def _require_same_space(a: Matrix, b: Matrix, side: Side) -> None:
     )
 
 
-def _core(x: Matrix) -> Float[Array, "r n"]:
+def _core(x: Matrix) -> Float[np.ndarray, "r n"]:
     """C of no more rows than columns, nor than an inner size, with CᵀC = xᵀx."""
     if isinstance(x, Product):
         rows = _triangle_of(np.asarray(x.left)) @ float64(x.right)
@@ -204,7 +221,7 @@ def _core(x: Matrix) -> Float[Array, "r n"]:
     return rows if len(rows) <= rows.shape[1] else triangle(rows)
 
 
-def _triangle_of(left: Shaped[Array, "m r"]) -> Float[Array, "_ r"]:
+def _triangle_of(left: Shaped[np.ndarray, "m r"]) -> Float[np.ndarray, "_ r"]:
     """R with RᵀR = leftᵀ left: by Cholesky where the columns are not near dependent, else by QR."""
     small, scale = gram(left)
     try:
@@ -215,7 +232,9 @@ def _triangle_of(left: Shaped[Array, "m r"]) -> Float[Array, "_ r"]:
     return scale * factor if np.min(steps) > _STEEP * np.max(steps) else triangle(float64(left))
 
 
-def _decomposed(rows: Float[Array, "r n"], k: int) -> tuple[Float[Array, "value"], Float[Array, "n k"]]:
+def _decomposed(
+    rows: Float[np.ndarray, "r n"], k: int
+) -> tuple[Float[np.ndarray, "value"], Float[np.ndarray, "n k"]]:
     """All singular values of a matrix of r <= n rows, and its k leading right vectors in columns."""
     small, scale = gram(rows.T, origin=rows)
     squares, turn = leading_vectors(small, k)
@@ -231,7 +250,7 @@ def _decomposed(rows: Float[Array, "r n"], k: int) -> tuple[Float[Array, "value"
     return values, right[:k].T
 
 
-def _columns(name: str, x: Shaped[Array, "n p"]) -> Float[Array, "n r"]:
+def _columns(name: str, x: Shaped[np.ndarray, "n p"]) -> Float[np.ndarray, "n r"]:
     """An orthonormal basis of the column space, of the numerical rank."""
     array = matrix(name, x)
     kept = numerical_rank(array)

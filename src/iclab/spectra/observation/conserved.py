@@ -11,7 +11,6 @@ from iclab.spectra.circuits.balance import Imbalance, balance, imbalance
 from iclab.spectra.circuits.grouping import group_size
 from iclab.spectra.circuits.weights import AttentionWeights, QueryKeyNorm, Rotary
 from iclab.spectra.measures import null
-from iclab.spectra.measures.factors import Array
 from iclab.spectra.observation.measurements import Comparison, MatrixKey, Measurement, failed
 from iclab.spectra.observation.selection import BALANCE, Selection
 
@@ -85,7 +84,7 @@ class _Form:
     def drawn(self, rng: np.random.Generator) -> AttentionWeights:
         """Random weights with the Grams of Gaussian ones of one variance."""
 
-        def grams(count: int, rows: int, columns: int) -> Float[Array, "head rows few"]:
+        def grams(count: int, rows: int, columns: int) -> Float[np.ndarray, "head rows few"]:
             return np.stack([null.gaussian_core(rng, columns, rows).T for _ in range(count)])
 
         rotary = Rotary(self.rotated, "interleaved" if self.pairing == "interleaved" else "half")
@@ -112,7 +111,7 @@ def _unrelated(form: _Form, rng: np.random.Generator) -> Imbalance:
     return imbalance(balance(form.drawn(rng)), balance(form.drawn(rng)))
 
 
-def _summary(found: list[Float[Array, "group"]]) -> tuple[float, float]:
+def _summary(found: list[Float[np.ndarray, "group"]]) -> tuple[float, float]:
     values = np.concatenate(found)
     return float(np.mean(values)), float(np.std(values, ddof=1))
 

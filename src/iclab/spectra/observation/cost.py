@@ -107,7 +107,7 @@ def _speed() -> float:
     return (2 + 12) * 160**3 / best
 
 
-def _bytes(count: float) -> str:
+def _bytes(count: int | float) -> str:
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.3g} {unit}"

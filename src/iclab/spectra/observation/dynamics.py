@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 
 from iclab.spectra.checkpoints.tensors import Skipped
 from iclab.spectra.measures.changes import Change
-from iclab.spectra.measures.factors import Array
 from iclab.spectra.observation.integrity import Integrity
 
 __all__ = ["ChangePoint", "Curve", "MatrixSeries", "Row", "SpectralDynamics", "Status"]
@@ -45,7 +44,7 @@ class Curve:
     `undefined` is the reason for which a value may be nan although the status of the matrix is ok.
     """
 
-    values: Float[Array, "step"]
+    values: Float[np.ndarray, "step"]
     null: float
     spread: float
     undefined: str = ""
@@ -71,9 +70,9 @@ class MatrixSeries:
     shape: tuple[int, ...]
     stored: str
     curves: Mapping[str, Curve]
-    norm: Float[Array, "step"]
-    gap: Float[Array, "step"]
-    leading: Float[Array, "step value"]
+    norm: Float[np.ndarray, "step"]
+    gap: Float[np.ndarray, "step"]
+    leading: Float[np.ndarray, "step value"]
     status: tuple[Status, ...]
     reason: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -96,7 +95,7 @@ class SpectralDynamics:
     `uncertainty` is that of their steps. `skipped` has every tensor and file that was not analyzed.
     """
 
-    steps: Int[Array, "step"]
+    steps: Int[np.ndarray, "step"]
     labels: tuple[str, ...]  # checkpoints, as paths below the one that was read
     matrices: tuple[MatrixSeries, ...]
     integrity: Integrity
@@ -127,7 +126,7 @@ class SpectralDynamics:
                 yield from _rows(self.steps, series, measure, curve)
 
 
-def _rows(steps: Int[Array, "step"], series: MatrixSeries, measure: str, curve: Curve) -> Iterator[Row]:
+def _rows(steps: Int[np.ndarray, "step"], series: MatrixSeries, measure: str, curve: Curve) -> Iterator[Row]:
     whose = (series.tower, series.layer, series.head, series.matrix, measure)
     gaps = series.gap if curve.of_subspace else np.full(len(steps), np.nan)
     columns = zip(

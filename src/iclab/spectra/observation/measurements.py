@@ -13,7 +13,7 @@ from iclab.spectra.circuits import averaged_query_key, head_spectra, output_valu
 from iclab.spectra.circuits.balance import Balance
 from iclab.spectra.circuits.weights import AttentionWeights
 from iclab.spectra.layouts import Matrix
-from iclab.spectra.measures.factors import Array, NotFinite, Product
+from iclab.spectra.measures.factors import NotFinite, Product
 from iclab.spectra.measures.ranks import rank_measures, stable_rank
 from iclab.spectra.measures.rounding import numerical_rank
 from iclab.spectra.measures.spectrum import Spectrum, leading_spectrum, spectrum
@@ -48,7 +48,7 @@ class Measurement:
     shape: tuple[int, ...] = ()
     stored: str = ""
     measures: Mapping[str, float] = field(default_factory=dict)
-    leading: Float[Array, "value"] = field(default_factory=lambda: np.zeros(0))
+    leading: Float[np.ndarray, "value"] = field(default_factory=lambda: np.zeros(0))
     norm: float = np.nan
     gap: float = np.nan
     status: Status = "ok"
@@ -70,7 +70,7 @@ class Comparison:
     learning: bool = True
     final: dict[MatrixKey, Basis] = field(default_factory=dict)
     previous: dict[MatrixKey, Basis] = field(default_factory=dict)
-    references: dict[MatrixKey, Product | Array] = field(default_factory=dict)
+    references: dict[MatrixKey, Product | np.ndarray] = field(default_factory=dict)
     first: Balance | None = None
 
 
@@ -187,7 +187,7 @@ def _circuit_measurement(
 
 
 def _matrix_measurement(
-    key: MatrixKey, role: str, array: Array, shape: tuple[int, ...], selection: Selection, comparison: Comparison
+    key: MatrixKey, role: str, array: np.ndarray, shape: tuple[int, ...], selection: Selection, comparison: Comparison
 ) -> Measurement:
     width, compared = np.nan, {}
     if selection.of_subspaces:
@@ -212,7 +212,7 @@ def _sketched(matrix: Matrix, budget: float) -> bool:
     )
 
 
-def _sketch(key: MatrixKey, role: str, array: Array, selection: Selection) -> Measurement:
+def _sketch(key: MatrixKey, role: str, array: np.ndarray, selection: Selection) -> Measurement:
     whole = leading_spectrum(array, count=_SKETCHED)
     measures = {"stable_rank": stable_rank(whole)} if "stable_rank" in selection.measures else {}
     note = f"only {_SKETCHED} leading values, by randomized iteration: ranks that need all of them are left out"
@@ -227,7 +227,7 @@ def _status(norm: float) -> tuple[Status, str]:
 
 
 def _compared(
-    key: MatrixKey, x: Product | Array, now: Basis | None, selection: Selection, comparison: Comparison
+    key: MatrixKey, x: Product | np.ndarray, now: Basis | None, selection: Selection, comparison: Comparison
 ) -> tuple[dict[str, float], float]:
     """Measures against the final and the previous checkpoint, and the spectral gap after the leading directions."""
     found: dict[str, float] = {}
@@ -256,7 +256,9 @@ def _overlap(one: Basis, other: Basis | None) -> float:
     return overlap_of(one, other) if alike else np.nan
 
 
-def _distances(x: Product | Array, reference: Product | Array | None, selection: Selection) -> dict[str, float]:
+def _distances(
+    x: Product | np.ndarray, reference: Product | np.ndarray | None, selection: Selection
+) -> dict[str, float]:
     found = {}
     if reference is None or x.shape[1] != reference.shape[1]:
         return dict.fromkeys((name for name in DISTANCES if name in selection.measures), np.nan)

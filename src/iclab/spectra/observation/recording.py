@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.spectra.measures import null
-from iclab.spectra.measures.factors import Array
 from iclab.spectra.measures.ranks import participation_ratio
 from iclab.spectra.observation.dynamics import Curve, MatrixSeries, Status
 from iclab.spectra.observation.measurements import MatrixKey, Measurement, ranked
@@ -65,7 +64,7 @@ class _Slot:
     """Arrays of one matrix over the checkpoints."""
 
     def __init__(self, count: int) -> None:
-        self.values: dict[str, Float[Array, "step"]] = {}
+        self.values: dict[str, Float[np.ndarray, "step"]] = {}
         self.norm, self.gap = np.full(count, np.nan), np.full(count, np.nan)
         self.leading = np.full((count, SHOWN), np.nan)
         self.status: list[Status] = ["skipped"] * count

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from iclab.numerics import require, whole_number
+from iclab.numerics import checks_its_fields, require, whole_number
 
 __all__ = [
     "BALANCE",
@@ -30,6 +30,7 @@ LARGEST = 8192**2 - 1  # elements of a whole matrix that is measured by default
 _T = TypeVar("_T")
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Selection:
     """Layers, heads and measures to inspect, with the settings of the measures.
