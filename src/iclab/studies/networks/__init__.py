@@ -6,6 +6,7 @@ from iclab.lazy import door
 
 if TYPE_CHECKING:
     from iclab.studies.networks import (  # fmt: skip
+        claims,
         grokking,
         icl_emergence,
         regression_training,
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "grokking", "icl_emergence", "regression_training", "spectra", "transformer_double_descent",
+    "claims", "grokking", "icl_emergence", "regression_training", "spectra", "transformer_double_descent",
     "transformer_task_diversity",
 ]  # fmt: skip
 

@@ -1,32 +1,27 @@
 """Do spectra mark the time at which a network that has memorized sums learns the rule behind them?
 
-A network, a perceptron or a transformer of one layer, trains on a fraction of all sums modulo a number and is tested
-on the held-out ones, with weight decay and, as a control from the same start and on the same pairs, without. arXiv
-2504.12916 reports that where generalization comes long after memorization, subspaces of the weights settle with it.
-Theory is the null level, in gray: mean and spread of each measure over random matrices of the same shapes. Simulation
-trains both networks and measures effective ranks of their weights, distances to the last state, and overlaps of
-leading directions from one state to the next. Distances fall to zero at the last state by construction, so that only
-the control tells whether weights settle with generalization.
-
-The claims are that training pairs are learned early and held-out pairs much later, that without weight decay the
-held-out pairs are not learned, that at memorization the first kind of matrix is farther from its last state than in
-the control, and that no measured matrix has faded. Findings of earlier runs: docs/studies/grokking.
+A perceptron, or a transformer of one layer, trains on a fraction of all sums modulo a number and is tested on the
+others, with weight decay and, as a control from the same start, without. arXiv 2504.12916 reports that where
+generalization comes long after memorization, subspaces of the weights settle with it. Theory is the null level, in
+gray: mean and spread of each measure over random matrices of the same shapes. Simulation measures effective ranks of
+the weights of both, distances to their last state, which fall to zero by construction, so that only the control tells
+whether weights settle with generalization, and overlaps of leading directions from one state to the next. Findings of
+earlier runs: docs/studies/grokking.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.claims import Bounded
 from iclab.numerics import Checked, Count, Fraction, OneOf, Positive, Whole, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.studies.networks import spectra
-from iclab.studies.networks.spectra import Kind, head_circuits
+from iclab.studies.networks.claims import above, below
+from iclab.studies.networks.spectra import Heads, Kind, first_above, head_circuits
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
@@ -35,25 +30,21 @@ if TYPE_CHECKING:
     from iclab.spectra.measures.factors import Matrix
 
 Array = np.ndarray
+Architecture = Annotated[str, OneOf(("mlp", "transformer"))]
 KNOWN = 0.99  # accuracy of what is learned
 EARLY = (0, 25, 50, 75, 100, 150, 200, 250, 300)  # first measured steps
-AtLeast = partial(Bounded, at_most=False)
 
 
 @dataclass(frozen=True)
 class Case(Checked):
     """A network that learns sums modulo a number, with weight decay and without."""
 
-    network: Annotated[str, OneOf(("mlp", "transformer"))] = (
-        "mlp"  # mlp: perceptron of one hidden layer; else of one layer
-    )
+    network: Architecture = "mlp"  # mlp: perceptron of one hidden layer; else of one layer
     modulus: Annotated[int, Whole(least=2)] = 53  # p, of the sums
     fraction: Fraction = 0.5  # of all pairs that are trained on
     width: Count = 64  # entries of an embedding
     hidden: Count = 256  # neurons
-    heads: Annotated[int, Whole(least=2)] = (
-        2  # attention heads of the transformer; one spans all that its layer reads
-    )
+    heads: Heads = 2  # attention heads of the transformer; one spans all that its layer reads
     rate: Positive = 0.002  # learning rate of AdamW, on all training pairs
     decay: Positive = 1.0  # weight decay
     steps: Count = 3500  # steps of training
@@ -61,26 +52,24 @@ class Case(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        pairs = self.modulus**2
+        pairs, perceptron = self.modulus**2, self.network == "mlp"
         require(
             0 < round(self.fraction * pairs) < pairs,
             f"fraction must be in (0, 1), with pairs to train on and to hold out; got {self.fraction} of {pairs}.",
         )
         require(self.steps > EARLY[-1], f"steps must be above {EARLY[-1]}; got {self.steps}.")
-        perceptron = self.network == "mlp"
         inputs = 2 * self.width if perceptron else self.width
         require(
             self.hidden > inputs,
             f"hidden must be above the {inputs} inputs of a neuron, else no weights span less than all neurons; got "
             f"{self.hidden}.",
         )
-        if perceptron:
-            require(
-                self.width > self.modulus,
-                f"width must be above the modulus {self.modulus}, else embeddings span all of it; got {self.width}.",
-            )
-            return
-        spectra.require_heads(self.heads, self.width)
+        require(
+            not perceptron or self.width > self.modulus,
+            f"width must be above the modulus {self.modulus}, else embeddings span all of it; got {self.width}.",
+        )
+        if not perceptron:
+            spectra.require_heads(self.heads, self.width)
 
     @property
     def marks(self) -> list[int]:
@@ -119,7 +108,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
         measured[name] = spectra.curves(case.marks, matrices(case, states))
         if case.network == "transformer":
             norms[f"{name}norm"] = spectra.least_norms(head_circuits(states, 0, heads=case.heads)[0])
-    moments = [first_above(scores["train"], KNOWN), *(first_above(scores["test"], one) for one in (0.5, KNOWN))]
+    heights = (("train", KNOWN), ("test", 0.5), ("test", KNOWN))
+    moments = [first_above(scores[which], height, none=len(case.marks) - 1) for which, height in heights]
     step = np.array(case.marks)
     memorized, _, generalized = step[moments]
     at = {
@@ -127,6 +117,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
         for name, one in measured.items()
         for measure in ("distance", "effective_rank")
     }
+    excess = float(at["distance"][0, 0] - at["control_distance"][0, 0])
     return {
         "skill": labeled(
             {"step": step},
@@ -139,12 +130,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
         ),
         "network": measured[""],
         "control": measured["control_"],
-        "moments": labeled(
-            {"matrix": None, "moment": None},
-            excess=float(at["distance"][0, 0] - at["control_distance"][0, 0]),
-            step=("moment", step[moments]),
-            **at,
-        ),
+        "moments": labeled({"matrix": None, "moment": None}, excess=excess, step=("moment", step[moments]), **at),
         **({"gate": labeled({"step": step}, **norms)} if norms else {}),
     }
 
@@ -173,11 +159,6 @@ def matrices(case: Case, states: Sequence[Mapping[str, Any]]) -> "Sequence[Seque
     return [written, [[state["layers.0.mlp_in.weight"].T for state in states]]]
 
 
-def first_above(curve: Float[Array, "step"], height: float) -> int:
-    """Index of the first entry above a height, of the last one if there is none."""
-    return int(np.argmax(curve > height)) if np.any(curve > height) else len(curve) - 1
-
-
 def figure(view: View, figure: Figure) -> None:
     """Accuracy; then ranks, distances and overlaps of two kinds of matrices, with null levels in gray."""
     runs = (("control", figures.COLORS[1], "no weight decay"), ("network", figures.COLORS[0], "weight decay"))
@@ -198,9 +179,10 @@ BOTH = spectra.SPECTRA | vocabulary(  # of the network and its control
     test=("A", "accuracy on the held-out pairs"),
     reached=("A", "largest accuracy on the held-out pairs"),
 )
+CONTROL = {f"control_{name}": replace(one, words=f"{one.words}, no decay") for name, one in BOTH.items()}
 WORDS = (
     BOTH
-    | {f"control_{name}": replace(one, words=f"{one.words}, no decay") for name, one in BOTH.items()}
+    | CONTROL
     | vocabulary(
         {"moments/step": ("s", "first measured step of a moment: memorized, half of the held-out pairs known, all")},
         memorized=("s", "first measured step with the training pairs known, else the last"),
@@ -221,16 +203,12 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        Bounded("simulation/skill/memorized", "The training pairs are learned early.", 300),
-        AtLeast("simulation/skill/reached", "The held-out pairs are learned by the end of the run.", KNOWN),
-        AtLeast("simulation/skill/delay", "That takes five times as many steps, or more.", 5),
-        Bounded("simulation/skill/control_reached", "Without weight decay they are not.", KNOWN),
-        AtLeast(
-            "simulation/moments/excess",
-            "At memorization the first matrix is farther from its last state than without decay.",
-            0.1,
-        ),
-        AtLeast("simulation/network/least_norm", "No measured matrix has faded.", spectra.FADED),
+        below("skill/memorized", "The training pairs are learned early.", 300),
+        above("skill/reached", "The held-out pairs are learned by the end of the run.", KNOWN),
+        above("skill/delay", "That takes five times as many steps, or more.", 5),
+        below("skill/control_reached", "Without weight decay they are not.", KNOWN),
+        above("moments/excess", "At memorization the first matrix is farther from its end than in the control.", 0.1),
+        above("network/least_norm", "No measured matrix has faded.", spectra.FADED),
     ),
     vocabulary=WORDS,
 )

@@ -3,34 +3,30 @@
 Two layers of attention alone, and one layer as control, train on random tokens that repeat with a random period; a
 prediction counts where the token has occurred one period before. arXiv 2504.12916 reports that spectral measures of
 attention mark the time at which in-context learning appears. Theory is the accuracy by chance and the null level, in
-gray: mean over heads and spread of each measure over random circuits of the same shapes. Simulation trains both
-networks and measures the query-key and output-value circuits of their last layer along training. Distances fall to
-zero at the last state by construction.
-
-The claims are that two layers learn the task and one layer does not, that no circuit of two layers comes half way to
-its last state before the accuracy rises, and that the query-key rank without its leading value ends higher in two
-layers than in one. Neither a mark that coincides with the rise and is absent in the control, nor a mechanism of the
-heads is claimed. Findings of earlier runs: docs/studies/icl-emergence.
+gray: mean over heads and spread of each measure over random circuits of the same shapes. Simulation measures the
+query-key and output-value circuits of the last layer; distances fall to zero at the last state by construction. No
+mark that coincides with the rise and is absent in the control is claimed, and no mechanism of the heads. Findings of
+earlier runs: docs/studies/icl-emergence.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab.claims import Bounded
 from iclab.numerics import Checked, Count, Positive, Whole, require
 from iclab.outcomes import Labeled, labeled, vocabulary
-from iclab.studies.networks.spectra import SPECTRA, Kind, curves, head_circuits, levels, panels, require_heads
+from iclab.studies.networks import spectra
+from iclab.studies.networks.claims import above, below
+from iclab.studies.networks.spectra import Heads, Kind, first_above
 from iclab.study import Figure, Key, Preset, Study, View
 
 Array = np.ndarray
 ALONE = 0.42  # accuracy that one layer is claimed not to reach
+KINDS = ("query-key", "output-value")
 SOLVED = 0.9  # accuracy of two layers that have learned to look back
-AtLeast = partial(Bounded, at_most=False)
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Case(Checked):
     shortest: Count = 12  # least period of a sequence
     longest: Count = 16  # largest period of a sequence
     width: Count = 64  # entries of the residual stream
-    heads: Annotated[int, Whole(least=2)] = 2  # attention heads of a layer; one spans all that its layer reads
+    heads: Heads = 2  # attention heads of a layer; one spans all that its layer reads
     batch: Count = 32  # fresh sequences of a step
     rate: Positive = 0.002  # learning rate of AdamW
     decay: Positive = 0.01  # weight decay
@@ -58,18 +54,13 @@ class Case(Checked):
             f"shortest and longest must be in order, from 1 to length - 2 = {self.length - 2}; got {self.shortest} "
             f"and {self.longest}.",
         )
-        require_heads(self.heads, self.width)
+        spectra.require_heads(self.heads, self.width)
         require(
             self.steps % self.every == 0 and self.steps >= 4 * self.every,
             f"steps must be four or more times every = {self.every}, a whole number; got {self.steps}.",
         )
-        require(
-            self.control_steps > self.steps,
-            f"control_steps must be above steps = {self.steps}; got {self.control_steps}.",
-        )
-
-
-KINDS = ("query-key", "output-value")
+        most = self.control_steps
+        require(most > self.steps, f"control_steps must be above steps = {self.steps}; got {most}.")
 
 
 def kinds(case: Case) -> tuple[Kind, ...]:
@@ -80,7 +71,7 @@ def kinds(case: Case) -> tuple[Kind, ...]:
 
 def theory(case: Case) -> dict[str, Labeled]:
     """Null levels and chance, known without training."""
-    return {"levels": levels(kinds(case)), "chance": labeled({}, accuracy=1 / case.vocabulary)}
+    return {"levels": spectra.levels(kinds(case)), "chance": labeled({}, accuracy=1 / case.vocabulary)}
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -105,14 +96,17 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
         )  # fmt: skip
         states = weights_along(network, data, steps=marks, optimizer=optimizer, key=run)
         scores = np.array([accuracy(network, state, test) for state in states])
-        return scores, curves(steps, head_circuits(states[: len(steps)], layers - 1, heads=case.heads))
+        circuits = spectra.head_circuits(states[: len(steps)], layers - 1, heads=case.heads)
+        return scores, spectra.curves(steps, circuits)
 
     two, network = trained(2, [*steps], for_networks[0])
     one, control = trained(1, [*steps, case.control_steps], for_networks[1])
     begin, end = rise(two)
-    opened = begin * case.every
-    inside, outside = paces(network.effective_rank / case.every, begin, end)
-    control_inside, control_outside = paces(control.effective_rank / case.every, begin, end)
+    opened, half, control_half = begin * case.every, half_way(network), half_way(control)
+    pace: dict[str, Array] = {}
+    for prefix, run in (("", network), ("control_", control)):
+        pace[f"{prefix}inside"], pace[f"{prefix}outside"] = paces(run.effective_rank / case.every, begin, end)
+    axes, lead = {"matrix": None}, float(network.marginal_rank[0, -1] - control.marginal_rank[0, -1])
     return {
         "skill": labeled(
             {"step": steps}, accuracy=two, control=one[:-1], reached=float(np.max(two)), control_last=float(one[-1])
@@ -120,21 +114,14 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
         "network": network,
         "control": control,
         "timing": labeled(
-            {"matrix": None},
+            axes,
             opened=opened,
             solved=end * case.every,
-            half_way=half_way(network),
-            wait=half_way(network) - opened,
-            control_half_way=half_way(control),
+            half_way=half,
+            wait=half - opened,
+            control_half_way=control_half,
         ),
-        "pace": labeled(
-            {"matrix": None},
-            inside=inside,
-            outside=outside,
-            control_inside=control_inside,
-            control_outside=control_outside,
-            lead=float(network.marginal_rank[0, -1] - control.marginal_rank[0, -1]),
-        ),
+        "pace": labeled(axes, **pace, lead=lead),
     }
 
 
@@ -143,7 +130,7 @@ def rise(accuracy: Float[Array, "step"]) -> tuple[int, int]:
 
     The second is one past the end where no state is above.
     """
-    end = int(np.argmax(accuracy > SOLVED)) if np.any(accuracy > SOLVED) else len(accuracy)
+    end = first_above(accuracy, SOLVED, none=len(accuracy))
     low = np.flatnonzero(accuracy[:end] <= ALONE)
     return (int(low[-1]) if len(low) else 0), end
 
@@ -153,23 +140,18 @@ def half_way(circuits: Labeled) -> Int[Array, "matrix"]:
     return circuits.step[np.argmax(circuits.distance < circuits.distance[:, :1] / 2, axis=1)]
 
 
-def paces(
-    ranks: Float[Array, "matrix step"], begin: int, end: int
-) -> tuple[Float[Array, "matrix"], Float[Array, "matrix"]]:
+def paces(ranks: Float[Array, "matrix step"], begin: int, end: int) -> list[Float[Array, "matrix"]]:
     """Mean size of the change from one state to the next, in the rise and at other times; 0 where there are none."""
     change = np.abs(np.diff(ranks, axis=1))
     interval = np.arange(change.shape[1])
     rising = (interval >= begin) & (interval < end)
-    inside, outside = (
-        np.mean(change, axis=1, where=part) if np.any(part) else 0 * change[:, 0] for part in (rising, ~rising)
-    )
-    return inside, outside
+    return [np.mean(change, axis=1, where=part) if np.any(part) else 0 * change[:, 0] for part in (rising, ~rising)]
 
 
 def figure(view: View, figure: Figure) -> None:
     """Accuracy; then ranks, distances and overlaps of the circuits of the last layer, with null levels in gray."""
     runs = (("control", figures.COLORS[1], "one layer"), ("network", figures.COLORS[0], "two layers"))
-    skill, rest = panels(figure, view, KINDS, runs, scale="linear")
+    skill, rest = spectra.panels(figure, view, KINDS, runs, scale="linear")
     chance = float(view.theory.chance.accuracy)
     skill.axhline(chance, color="#777777", lw=0.8, ls=":", label="chance")
     if view.simulation:
@@ -217,20 +199,10 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        AtLeast("simulation/skill/reached", f"Two layers pass {SOLVED:g} within the run.", SOLVED),
-        Bounded(
-            "simulation/skill/control_last", f"One layer is still below {ALONE:g} after its longer training.", ALONE
-        ),
-        AtLeast(
-            "simulation/timing/wait",
-            "No circuit of two layers is half way to its last state before the rise: none settles early.",
-            0,
-        ),
-        AtLeast(
-            "simulation/pace/lead",
-            "The query-key rank without its leading value ends higher in two layers than in one.",
-            1,
-        ),
+        above("skill/reached", f"Two layers pass {SOLVED:g} within the run.", SOLVED),
+        below("skill/control_last", f"One layer is still below {ALONE:g} after its longer training.", ALONE),
+        above("timing/wait", "No circuit of two layers is half way to its last state before the rise.", 0),
+        above("pace/lead", "The query-key rank without its leading value ends higher than in one layer.", 1),
     ),
-    vocabulary=SPECTRA | WORDS,
+    vocabulary=spectra.SPECTRA | WORDS,
 )

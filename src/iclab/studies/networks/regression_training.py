@@ -1,18 +1,12 @@
 """Which estimator does a transformer come to resemble while it learns to regress in context?
 
-A causal transformer reads inputs and labels in turn and predicts the label of every input. The question is that of
-arXiv 2208.01066 and 2211.15661, whose networks and training are far larger; none of their figures is reproduced in
-size. Inputs are white, so that a preconditioner of gradient descent would be a learning rate. Theory gives the errors
-of estimators at finite D against the number of examples, docs/derivations/estimators. With linear functions
-w ~ N(0, I) ridge at the noise level is the Bayes estimator: no network is below it on new tasks, and the excess loss
-of a network is its squared distance from ridge.
-
-Simulation trains a small network and takes, at several steps, its squared distance from ridge, least squares and
-gradient descent of one and several steps on the same contexts, and from dMMSE where tasks come from a pool. The
-claims are that drawn contexts give ridge its exact error and, for linear functions, that no network is below the
-Bayes error, that the trained one comes near to it, and that it is nearer to ridge than to one step of gradient
-descent or to least squares. That it reaches the Bayes error is not claimed. Findings of earlier runs:
-docs/studies/regression-training.
+A causal transformer reads inputs and labels in turn and predicts the label of every input: the question of arXiv
+2208.01066 and 2211.15661, whose networks are far larger; none of their figures is reproduced in size. Theory gives
+the errors of estimators at finite D against the number of examples, docs/derivations/estimators. With linear
+functions w ~ N(0, I) ridge at the noise level is the Bayes estimator, and the excess loss of a network its squared
+distance from ridge. Simulation trains a small network and takes at several steps its squared distances from ridge,
+least squares and gradient descent on the same contexts, inputs white, and from dMMSE where tasks come from a pool.
+That it reaches the Bayes error is not claimed. Findings of earlier runs: docs/studies/regression-training.
 """
 
 from collections.abc import Callable
@@ -26,6 +20,7 @@ from iclab import figures
 from iclab.claims import Bounded, WhereKnown
 from iclab.numerics import Checked, Count, Counts, OneOf, Positive, Whole, divides, increasing_grid, require
 from iclab.outcomes import Labeled, labeled, vocabulary
+from iclab.studies.networks.claims import above, below
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
@@ -33,7 +28,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 LONGEST = 128  # contexts whose errors are averaged in a minute
-FUNCTIONS = ("linear", "sparse", "two-layer")
+Functions = Annotated[str, OneOf(("linear", "sparse", "two-layer"))]
 BASELINES = {  # names and colors
     "ridge": ("ridge", figures.INK),
     "least_squares": ("least squares", figures.COLORS[2]),
@@ -46,9 +41,7 @@ BASELINES = {  # names and colors
 class Case(Checked):
     """A causal transformer on contexts of one class of functions."""
 
-    functions: Annotated[str, OneOf(FUNCTIONS)] = (
-        "linear"  # linear, of few entries (sparse), random ReLU networks (two-layer)
-    )
+    functions: Functions = "linear"  # linear, of few entries (sparse), random ReLU networks (two-layer)
     nonzero: Count = 2  # entries of a sparse task that are not 0
     hidden: Count = 20  # neurons of a two-layer task
     tasks: int | None = None  # K, tasks of the pool; None: a fresh one for every context
@@ -112,9 +105,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     from iclab.simulation.pretraining import baselines
     from iclab.simulation.sequences import RegressionContexts
 
-    law = RegressionContexts(
-        case.dimension, case.context_length, case.noise, case.tasks, case.batch, "interleaved", functions(case)
-    )
+    sizes = (case.dimension, case.context_length, case.noise, case.tasks, case.batch)
+    law = RegressionContexts(*sizes, "interleaved", functions(case))
     network = Transformer(
         law.length, 1, features=law.features, layers=case.layers, width=case.width, heads=case.heads,
         mlp=4 * case.width,
@@ -221,8 +213,8 @@ def _draw_network(curves: Axes, distances: Axes, view: View) -> None:
         figures.seed_lines(distances, known.step, known.distance.values, color=gray, label="dMMSE")
 
 
-def _bayes(variable: str, meaning: str, bound: float, at_most: bool = True) -> WhereKnown:
-    return WhereKnown(Bounded(f"simulation/bayes/{variable}", meaning, bound, at_most), "simulation/bayes", meaning)
+def _bayes(claim: Callable[..., Bounded], variable: str, meaning: str, bound: float) -> WhereKnown:
+    return WhereKnown(claim(f"bayes/{variable}", meaning, bound), "simulation/bayes", meaning)
 
 
 WORDS = vocabulary(
@@ -256,13 +248,13 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        Bounded("simulation/exact/score", "On the drawn contexts ridge has its exact error at every length.", 4.0),
+        below("exact/score", "On the drawn contexts ridge has its exact error at every length.", 4.0),
         _bayes(
-            "score", "On new linear tasks no network is below the Bayes error, at any step and length.", -4.0, False
+            above, "score", "On new linear tasks no network is below the Bayes error, at any step and length.", -4.0
         ),
-        _bayes("ratio", "After training the last prediction loses less than twice what ridge does.", 2.0),
-        _bayes("from_one_step", "The trained network is nearer to ridge than to gradient descent of one step.", 0.7),
-        _bayes("from_least_squares", "It is nearer to ridge than to least squares.", 0.9),
+        _bayes(below, "ratio", "After training the last prediction loses less than twice what ridge does.", 2.0),
+        _bayes(below, "from_one_step", "The trained network is nearer to ridge than to one step of descent.", 0.7),
+        _bayes(below, "from_least_squares", "It is nearer to ridge than to least squares.", 0.9),
     ),
     vocabulary=WORDS,
 )

@@ -5,13 +5,13 @@ Weights in memory are measured by the functions of `iclab.spectra` that observe 
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.numerics import divides, require
+from iclab.numerics import Whole, divides, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.spectra import checkpoints
 from iclab.spectra.circuits import output_value, query_key, spectrum
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from iclab.spectra.measures.factors import Matrix, Product
 
 __all__ = [
-    "FADED", "LEADING", "PANELS", "SPECTRA", "Kind", "curves", "head_circuits", "least_norms", "levels", "panels",
-    "require_heads",
+    "FADED", "LEADING", "PANELS", "SPECTRA", "Heads", "Kind", "curves", "first_above", "head_circuits",
+    "least_norms", "levels", "panels", "require_heads",
 ]  # fmt: skip
 
 Array = np.ndarray
+Heads = Annotated[int, Whole(least=2)]
 LEADING = 4  # directions whose overlap is taken
 FADED = 1e-3  # share of its largest norm below which what is left of a matrix may be rounding noise
 PANELS = (
@@ -59,6 +60,11 @@ class Kind(NamedTuple):
     name: str
     shape: tuple[int, int] | tuple[int, int, int]  # as null.level takes it
     copies: int = 1
+
+
+def first_above(curve: Float[Array, "step"], height: float, *, none: int) -> int:
+    """Index of the first entry above a height, `none` where there is no such entry."""
+    return int(np.argmax(curve > height)) if np.any(curve > height) else none
 
 
 def require_heads(heads: int, width: int) -> None:

@@ -2,15 +2,11 @@
 
 Networks pretrain on n = τD² sequences that are drawn once, and are tested on new tasks and on their own data: linear
 attention with queries, keys, values and biases, and, in cases that ask for it, two pre-norm blocks of softmax
-attention with MLPs of GELU neurons. Adam trains them at a constant learning rate. Published as figure 5 of arXiv
-2405.11751, where linear attention in full and softmax transformers show a double descent in τ; its sizes are those of
-`--published`.
-
-Theory is the reduced readout in the proportional limit, which has D(D + 1) parameters and its peak at τ = 1. It is
-exact for that readout alone: full attention has more parameters, biases, a row of values, the query's own token. So
-neither height nor place of its peak is claimed from theory. The claims are that the error of linear attention on new
-tasks is largest at the first τ at which its error on the data leaves zero, and that the error of softmax blocks is
-larger inside the range of τ than at either end. Findings of earlier runs: docs/studies/transformer-double-descent.
+attention with MLPs. Published as figure 5 of arXiv 2405.11751, where both show a double descent in τ; its sizes are
+those of `--published`. Theory is the reduced readout in the proportional limit, with D(D + 1) parameters and its peak
+at τ = 1. It is exact for that readout alone: full attention has more parameters, biases, a row of values, the query's
+own token, so that neither height nor place of its peak is claimed from theory. Findings of earlier runs:
+docs/studies/transformer-double-descent.
 """
 
 from dataclasses import dataclass, replace
@@ -20,17 +16,7 @@ import numpy as np
 
 from iclab import figures
 from iclab.claims import PeaksWhereFitEnds, RisesAndFalls, WhereKnown
-from iclab.numerics import (
-    Checked,
-    Count,
-    Fraction,
-    Kind,
-    Nonnegative,
-    Positive,
-    increasing_grid,
-    require,
-    whole_numbers,
-)
+from iclab.numerics import Checked, Count, Fraction, Increasing, Kind, Nonnegative, Positive, require, whole_numbers
 from iclab.outcomes import Labeled, labeled, parts
 from iclab.problem import Ratios
 from iclab.studies.pretraining.runs import ERRORS, SIZES
@@ -52,16 +38,15 @@ class Pretrained(Checked):
     """Networks of one kind, pretrained on sets of growing size."""
 
     dimension: tuple[int, ...]  # D, entries of an input; where it is empty there is no network of this kind
-    tau: tuple[float, ...]  # τ = n/D², pretraining sequences
+    tau: Increasing  # τ = n/D², pretraining sequences
     rate: Positive  # learning rate of Adam
     steps: Count  # steps of training
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        tau = increasing_grid("tau", np.array(self.tau))
-        require(tau[0] > 0, f"tau must be positive; got {self.tau}.")
+        require(self.tau[0] > 0, f"tau must be positive; got {self.tau}.")
         none = isinstance(self.dimension, tuple | list) and len(self.dimension) == 0
-        object.__setattr__(self, "tau", tuple(tau.tolist()))
+        object.__setattr__(self, "tau", tuple(map(float, self.tau)))
         object.__setattr__(self, "dimension", () if none else whole_numbers("dimension", self.dimension))
 
     def sequences(self, dimension: int) -> list[int]:

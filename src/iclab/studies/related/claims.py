@@ -1,8 +1,8 @@
-"""Claims that studies of related systems repeat: closeness of one variable, and bounds from below."""
+"""Claims that studies of related systems repeat: closeness of one variable, and bounds of it."""
 
 from iclab.claims import Bounded, Within
 
-__all__ = ["above", "close"]
+__all__ = ["above", "below", "close"]
 
 
 def close(variable: str, meaning: str, *, most: float) -> Within:
@@ -13,3 +13,8 @@ def close(variable: str, meaning: str, *, most: float) -> Within:
 def above(variable: str, meaning: str, *, bound: float) -> Bounded:
     """The claim that a variable of simulation, "group/name", stays above a bound."""
     return Bounded(f"simulation/{variable}", meaning, bound=bound, at_most=False)
+
+
+def below(variable: str, meaning: str, *, bound: float) -> Bounded:
+    """The claim that a variable of simulation, "group/name", stays below a bound."""
+    return Bounded(f"simulation/{variable}", meaning, bound=bound)

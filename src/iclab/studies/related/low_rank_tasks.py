@@ -8,16 +8,17 @@ at a finite context length, for which there is no closed form; ρ(M, B) = |B⊥�
 measure of projection, must be small.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from iclab import figures
-from iclab.claims import Bounded, Limit
-from iclab.numerics import Checked, Count, Counts, Positive, Whole, require
+from iclab.claims import Limit
+from iclab.numerics import Checked, Count, Distinct, Positive, Whole, Wholes, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
+from iclab.studies.related.claims import below
 from iclab.study import Figure, Key, Preset, Study, View
 
 WEIGHT, DIRECTION = 0.5, np.array([0.9, -0.6, 0.5])  # M = WEIGHT·I and the query of drawn attention weights
@@ -30,7 +31,7 @@ class Case(Checked):
     dimension: Annotated[int, Whole(least=2)] = 6  # d, of the inputs
     context_length: Annotated[int, Whole(least=2)] = 50  # n, labeled examples before the query
     noise: Positive = 0.05  # ρ, variance of the label noise of the context
-    seen: Counts = (1, 2)  # k, directions that tasks depend on
+    seen: Annotated[tuple[int, ...], Wholes(), Distinct()] = (1, 2)  # k, directions that tasks depend on
     initial: Positive = 1.0  # the start is this multiple of the identity
     rate: Positive = 0.1  # largest learning rate of Adam
     steps: Count = 600  # steps of training
@@ -40,9 +41,8 @@ class Case(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        seen = self.seen
-        require(max(seen) < self.dimension, f"seen must be below dimension = {self.dimension}; got {seen}.")
-        require(len(set(seen)) == len(seen), f"seen must differ; got {seen}.")
+        size, seen = self.dimension, self.seen
+        require(max(seen) < size, f"seen must be below dimension = {size}; got {seen}.")
 
 
 def theory(case: Case) -> dict[str, Labeled]:
@@ -52,11 +52,10 @@ def theory(case: Case) -> dict[str, Labeled]:
     limit = float(softmax.gaussian_squared_weights(WEIGHT * np.eye(3), DIRECTION))
     inside, outside, rank = np.array([0.3, 0.45, 0.6]), np.linspace(0, 0.6, 25), min(case.seen)
     held, span = np.arange(case.dimension) < rank, np.eye(case.dimension)[:, :rank]
+    law = {"context_length": case.context_length, "slope_variance": 1.0, "noise": case.noise}
 
     def loss(one: float, other: float) -> float:
-        matrix = np.diag(np.where(held, one, other))
-        law = {"context_length": case.context_length, "slope_variance": 1.0, "noise": case.noise}
-        return softmax.gaussian_loss(matrix, span, **law)
+        return softmax.gaussian_loss(np.diag(np.where(held, one, other)), span, **law)
 
     losses = [[loss(one, other) for other in outside] for one in inside]
     return {
@@ -69,32 +68,32 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Matrices trained for each number of directions, split by the span of the tasks; attention weights."""
     import jax
 
-    from iclab.simulation.related.softmax_windows import WindowShape, WindowTraining, drawn_concentration, trained
+    from iclab.simulation.related import softmax_windows as windows
 
-    runs, noises = WindowTraining(case.steps, case.initial, case.rate), np.array([case.noise])
-    found = []
-    for rank in case.seen:
-        shape = WindowShape("projected", case.dimension, case.context_length, case.batch, rank)
-        found.append(trained(shape, runs, noises=noises, key=jax.random.fold_in(key, rank))[0])
-    shares = drawn_concentration(
+    runs, noises = windows.WindowTraining(case.steps, case.initial, case.rate), np.array([case.noise])
+
+    def trained(rank: int) -> np.ndarray:
+        shape = windows.WindowShape("projected", case.dimension, case.context_length, case.batch, rank)
+        return windows.trained(shape, runs, noises=noises, key=jax.random.fold_in(key, rank))[0]
+
+    found = {rank: trained(rank) for rank in case.seen}
+    inside = np.array([np.linalg.svd(one[:rank, :rank], compute_uv=False)[-1] for rank, one in found.items()])
+    outside = np.array([np.linalg.norm(one[rank:, rank:], 2) for rank, one in found.items()])
+    share = windows.drawn_concentration(
         WEIGHT * np.eye(3),
         DIRECTION,
         case.share_lengths,
         examples=case.share_examples,
         key=jax.random.fold_in(key, 0),
     )
-    split = list(zip(found, case.seen, strict=True))
-    inside = np.array([np.linalg.svd(one[:rank, :rank], compute_uv=False)[-1] for one, rank in split])
-    outside = np.array([np.linalg.norm(one[rank:, rank:], 2) for one, rank in split])
+    split = {"inside": inside, "outside": outside, "projection": outside / inside}
     return {
         "trained": labeled(
             {"seen": case.seen, "row": None, "column": None},
-            inside=("seen", inside),
-            outside=("seen", outside),
-            projection=("seen", outside / inside),
-            matrix=np.stack(found),
+            **{name: ("seen", values) for name, values in split.items()},
+            matrix=np.stack([*found.values()]),
         ),
-        "shares": labeled({"context_length": case.share_lengths}, share=shares),
+        "shares": labeled({"context_length": case.share_lengths}, share=share),
     }
 
 
@@ -112,9 +111,8 @@ def figure(view: View, figure: Figure) -> None:
             axes.set(title=f"trained $M$, $k$ = {rank}, seed 0", xticks=[], yticks=[])
     long, limit = view.theory.long, view.theory.shares
     for color, i in figures.colored(range(long.sizes["inside"])):
-        finite = long.loss.isel(inside=i).where(np.isfinite)
-        label = f"inside {float(long.inside[i]):g}"
-        figures.theory_line(losses, long.outside, finite, color=color, label=label)
+        label, loss = f"inside {float(long.inside[i]):g}", long.loss.isel(inside=i)
+        figures.theory_line(losses, long.outside, loss.where(np.isfinite), color=color, label=label)
     figures.theory_line(shares, limit.context_length, limit.share, label="limit $\\exp|Mx_q|^2$")
     if view.simulation:
         drawn = view.simulation.shares
@@ -125,27 +123,22 @@ def figure(view: View, figure: Figure) -> None:
     shares.legend()
 
 
+FULL = Case(seen=(1, 2, 3), steps=800, share_examples=32_000_000)
+
 STUDY = Study(
     name="low-rank-tasks",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(12.0, 3.2)),
-        "full": Preset(
-            replace(Case(), seen=(1, 2, 3), steps=800, share_examples=32_000_000), seeds=3, size=(12.0, 3.2)
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=3, size=(12.0, 3.2)), "full": Preset(FULL, seeds=3, size=(12.0, 3.2))},
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=(
-        Bounded(
-            "simulation/trained/projection", "Trained matrices have little outside the span of the tasks.", bound=0.06
-        ),
+        below("trained/projection", "Trained matrices have little outside the span of the tasks.", bound=0.06),
         Limit(
             "theory/shares/share",
             "simulation/shares/share",
-            "In long contexts of normal inputs the squared attention weights sum to exp |M x_q|²/n.",
+            "In long normal contexts n Σ a² tends to exp |M x_q|².",
             along="context_length",
             order=1.0,
         ),

@@ -1,14 +1,11 @@
 """Are larger models more easily misled by label noise?
 
-Linear attention of rank r, pretrained to its best, holds the r directions of its inputs that lower the loss most. In
-test contexts with noisier labels each direction adds to the error, so that the best rank falls with the noise, step
-by step, and the crossing of two ranks moves up when contexts are longer. *The paper's*, of arXiv 2405.19592: smaller
-models keep the important features, larger ones are more easily misled (its abstract).
-
-*Derived here*: the exact test loss of every rank, its critical noises and the staircase of the best rank,
-docs/derivations/rank_limited; the losses of pretraining are the plateaus of separate key and query. *Simulated*:
-training of the two factors by gradient descent on the population moments and by one-pass SGD, and tests on drawn
-contexts.
+Linear attention of rank r, pretrained to its best, holds the r directions of its inputs that lower the loss most.
+Noisier labels in test contexts add to the error by each direction, so that the best rank falls step by step. *The
+paper's*, of arXiv 2405.19592: smaller models keep the important features, larger ones are more easily misled (its
+abstract). *Derived here*: the exact test loss of every rank, its critical noises and the staircase of the best rank,
+docs/derivations/rank_limited; longer contexts move the steps up. *Simulated*: training of the two factors by gradient
+descent on the population moments and by one-pass SGD, and tests on drawn contexts.
 """
 
 from dataclasses import dataclass, replace
@@ -47,18 +44,11 @@ class Case(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        size, ranks = self.problem.dimension, self.one_pass_ranks
+        size, ranks, problem = self.problem.dimension, self.one_pass_ranks, self.problem
         require(max(ranks) <= size, f"one_pass_ranks must be at most D = {size}; got {ranks}.")
-        require(
-            len(self.problem.context_lengths) == 1 and self.problem.noise == 0,
-            "problem must have one context length and no noise here. Noise comes with the tests.",
-        )
+        alone = len(problem.context_lengths) == 1 and problem.noise == 0
+        require(alone, "problem must have one context length and no noise here. Noise comes with the tests.")
         require(self.relevant <= size, f"relevant must be at most D = {size}; got {self.relevant}.")
-
-    @property
-    def test(self) -> Regression:
-        """The law of test contexts before their labels get noise."""
-        return replace(self.problem, context_length=self.test_length)
 
     @property
     def tasks(self) -> tuple[Float[np.ndarray, "D"], Float[np.ndarray, "D"]]:
@@ -109,14 +99,13 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     gamma = low_rank.descend(law, start, rate=case.rate, steps=case.steps)
     some, settings = (left[few - 1], right[few - 1]), {"steps": case.one_pass_steps, "batch": case.batch}
     passed = low_rank.one_pass(case.problem, some, rate=case.rate, key=for_passes, **settings)
-    count, test = case.contexts, case.test
+    count, test = case.contexts, replace(case.problem, context_length=case.test_length)
     tests = low_rank.frozen_losses(gamma, test, noises=noises, contexts=count, key=for_tests)
     misled = low_rank.frozen_losses(gamma, test, noises=np.zeros(1), contexts=count, tasks=case.tasks, key=for_misled)
-    best = 1 + np.argmin(tests, axis=0)
     return {
         "trained": labeled({"rank": ranks}, loss=population.loss(moments, gamma)),
         "one_pass": labeled({"rank": few}, loss=population.loss(moments, passed)),
-        "tests": labeled({"rank": ranks, "noise": noises}, loss=tests, best_rank=("noise", best)),
+        "tests": labeled({"rank": ranks, "noise": noises}, loss=tests, best_rank=("noise", 1 + np.argmin(tests, 0))),
         "misled": labeled({"rank": ranks}, loss=misled[:, 0]),
     }
 
@@ -125,18 +114,14 @@ def figure(view: View, figure: Figure) -> None:
     """Losses of training by rank; test error against noise for each rank; the staircase of the best rank."""
     training, tests, stairs = figure.subplots(1, 3, width_ratios=[1, 1.3, 1])
     lines, simulated = view.theory.lines, view.simulation
-    for name, color, label in (
-        ("trained", figures.COLORS[0], "pretraining"),
-        ("misled", figures.COLORS[1], "irrelevant features in the context"),
-    ):
+    words = {"trained": "pretraining", "misled": "irrelevant features in the context"}
+    for color, (name, label) in figures.colored(words.items()):
         exact = view.theory[name]
         figures.theory_line(training, exact["rank"], exact.loss, color=color, label=label)
         if simulated:
             figures.seed_dots(training, exact["rank"], simulated[name].loss.values, color=color)
-    if simulated:
-        passed = simulated.one_pass
-        for row in passed.loss.values:
-            training.plot(passed["rank"], row, "x", ms=5, color=figures.INK, zorder=6)
+    for row in simulated.one_pass.loss.values if simulated else ():
+        training.plot(simulated.one_pass["rank"], row, "x", ms=5, color=figures.INK, zorder=6)
     for i, (color, rank) in enumerate(figures.colored(lines["rank"].values)):
         error = lines.loss.isel(rank=i) - lines.noise
         figures.theory_line(tests, lines.noise, error, color=color, label=f"r = {rank}")
@@ -156,33 +141,23 @@ def figure(view: View, figure: Figure) -> None:
     stairs.set(title="best rank", xlabel="label noise $\\rho$", ylabel="rank of least test loss")
 
 
+FULL = Case(one_pass_steps=6000, batch=256, contexts=1_000_000)
+
 STUDY = Study(
     name="rank-robustness",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(11.0, 3.8)),
-        "full": Preset(
-            replace(Case(), one_pass_steps=6000, batch=256, contexts=1_000_000), seeds=3, size=(11.0, 3.8)
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.8)), "full": Preset(FULL, seeds=3, size=(11.0, 3.8))},
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=(
         close("trained/loss", "Descent on the population moments ends at the least loss of each rank.", most=1e-4),
         Within(
-            "theory/trained/loss",
-            "simulation/one_pass/loss",
-            "Factors trained on fresh contexts end within half a percent of it.",
-            most=0.005,
+            "theory/trained/loss", "simulation/one_pass/loss", "So do factors trained on fresh contexts.", most=0.005
         ),
         close("tests/loss", "Layers of every rank have the predicted losses in noisy contexts.", most=0.015),
-        Share(
-            "theory/tests/best_rank",
-            "simulation/tests/best_rank",
-            "The best of the trained ranks falls with the noise along the predicted staircase.",
-        ),
+        Share("theory/tests/best_rank", "simulation/tests/best_rank", "The best rank falls with noise as predicted."),
         close("misled/loss", "Irrelevant features of contexts mislead trained layers as predicted.", most=0.015),
     ),
     vocabulary=vocabulary(

@@ -2,16 +2,14 @@
 
 Softmax attention averages the labels of examples near the query. The window narrows for steeper functions and longer
 contexts, and widens with noise. *The paper's*, of arXiv 2402.11639: attention adapts its window to slope and noise
-(its summary; its bounds on the rate are not used).
-
-*Derived here*: the exact error at any context length, by one integral, for affine functions and for any class
-without preferred directions; the best scale w of the key-query matrix w·I; its laws in long contexts, whose exponent
-depends on how smooth the functions are; and linear attention on the same class, which an offset defeats, and which
-without one can do better, docs/derivations/softmax_window. *Simulated*: a full key-query matrix trained on drawn
+(its summary; its bounds on the rate are not used). *Derived here*, docs/derivations/softmax_window: the exact error
+at any context length, by one integral, for affine functions and any class without preferred directions; the best
+scale w of the key-query matrix w·I; its laws in long contexts, by how smooth the functions are; and linear attention,
+which an offset defeats, and which without one can do better. *Simulated*: a full key-query matrix trained on drawn
 functions, against the exact best scale.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -19,13 +17,14 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.claims import Bounded, Within
-from iclab.numerics import Checked, Count, Increasing, Positive, Whole, require
+from iclab.claims import Within
+from iclab.numerics import Checked, Count, Increasing, Positive, Values, Whole, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
-from iclab.studies.related.claims import close
+from iclab.studies.related.claims import below, close
 from iclab.study import Figure, Key, Preset, Study, View
 
+Each = Float[np.ndarray, "noise"]  # a number for each noise
 BLOCKS = 120  # batches of the test of a trained matrix
 
 
@@ -59,38 +58,29 @@ def theory(case: Case) -> dict[str, Labeled]:
     small, lengths, small_noise = case.lengths_dimension, np.array(case.lengths), 1 / case.lengths_ratio
     scale = np.array([best_scale(size, length, float(one)) for one in noise])
     narrow = np.array([best_scale(small, int(n), small_noise) for n in lengths])
-    narrow_error = exact_error(small, lengths, narrow, small_noise)
     grid, offset, middle = np.geomspace(0.5, 30, 60), np.linspace(0, 1, 41), float(np.median(noise))
-    curves = exact_error(size, length, grid, noise[:, None])
+    along = np.unique(np.geomspace(10, 3000, 12).astype(int))
     law = {"dimension": size, "context_length": length, "slope_variance": 1.0, "noise": middle}
     linear = [softmax.linear_attention_loss(**law, offset_variance=float(b)) - middle for b in offset]
     least = exact_error(size, length, best_scale(size, length, middle), middle)
+    narrow_error = exact_error(small, lengths, narrow, small_noise)
+    curves = exact_error(size, length, grid, noise[:, None])
     return {
         "best": labeled({"ratio": case.ratios}, scale=scale, error=exact_error(size, length, scale, noise)),
         "lengths": labeled({"context_length": lengths}, scale=narrow, error=narrow_error),
-        "kinked": labeled({}, scale=kinked_scale(size, length, 1 / case.kinked_ratio)),
+        "kinked": labeled({}, scale=best_scale(size, length, 1 / case.kinked_ratio, kinked=True)),
         "curves": labeled({"ratio": case.ratios, "scale": grid}, error=curves),
-        "laws": laws(small, small_noise),
+        "laws": labeled(
+            {"context_length": along},
+            smooth=[best_scale(small, int(n), small_noise) for n in along],
+            kinked=[best_scale(small, int(n), small_noise, kinked=True) for n in along],
+            law=softmax.scale_law(small, along, 1.0, small_noise),
+        ),
         "rivals": labeled({"offset": offset}, linear=linear, softmax=np.full(len(offset), least)),
     }
 
 
-def laws(dimension: int, noise: float) -> Labeled:
-    """Best scales at lengths from 10 to 3000."""
-    from iclab.theory import softmax
-
-    lengths = np.unique(np.geomspace(10, 3000, 12).astype(int))
-    return labeled(
-        {"context_length": lengths},
-        smooth=[best_scale(dimension, int(n), noise) for n in lengths],
-        kinked=[kinked_scale(dimension, int(n), noise) for n in lengths],
-        law=softmax.scale_law(dimension, lengths, 1.0, noise),
-    )
-
-
-def exact_error(
-    dimension: int, length: int | np.ndarray, scale: float | np.ndarray, noise: float | np.ndarray
-) -> np.ndarray:
+def exact_error(dimension: int, length: Values, scale: Values, noise: Values) -> np.ndarray:
     """Exact loss of affine functions of unit slope, less the noise of the target."""
     from iclab.theory import softmax
 
@@ -98,19 +88,15 @@ def exact_error(
     return np.asarray(softmax.affine_loss(scale, **law) - noise)
 
 
-def best_scale(dimension: int, length: int, noise: float) -> float:
-    """Best scale for affine functions of unit slope."""
+def best_scale(dimension: int, length: int, noise: float, *, kinked: bool = False) -> float:
+    """Best scale for functions of unit slope, affine or with a kink."""
     from iclab.theory import softmax
 
-    return softmax.best_scale(dimension=dimension, context_length=length, slope_variance=1.0, noise=noise)
-
-
-def kinked_scale(dimension: int, length: int, noise: float) -> float:
-    """Best scale for functions with a kink."""
-    from iclab.theory import softmax
-
+    sizes = {"dimension": dimension, "context_length": length, "noise": noise}
+    if not kinked:
+        return softmax.best_scale(**sizes, slope_variance=1.0)
     kernel = partial(softmax.kinked_kernel, dimension=dimension, slope_variance=1.0)
-    return softmax.best_kernel_scale(kernel, dimension=dimension, context_length=length, noise=noise)
+    return softmax.best_kernel_scale(kernel, **sizes)
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -122,33 +108,28 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     small, lengths, small_noise = case.lengths_dimension, np.array(case.lengths), np.array([1 / case.lengths_ratio])
     best = trained_windows(case, "affine", size, length, noise, key=for_ratios)
     kinked = trained_windows(case, "kinked", size, length, np.array([1 / case.kinked_ratio]), key=for_kinked)
-    runs = [
-        trained_windows(case, "affine", small, n, small_noise, key=jax.random.fold_in(for_lengths, n))
-        for n in case.lengths
-    ]
+    keys = [(n, jax.random.fold_in(for_lengths, n)) for n in case.lengths]
+    runs = [trained_windows(case, "affine", small, n, small_noise, key=own) for n, own in keys]
     narrow = {name: np.concatenate([run[name] for run in runs]) for name in best}
-    error = exact_error(size, length, best["scale"], noise)
     narrow_error = exact_error(small, lengths, narrow["scale"], 1 / case.lengths_ratio)
     return {
-        "best": labeled({"ratio": case.ratios}, error=error, **best),
+        "best": labeled({"ratio": case.ratios}, error=exact_error(size, length, best["scale"], noise), **best),
         "lengths": labeled({"context_length": lengths}, error=narrow_error, **narrow),
         "kinked": labeled({}, scale=kinked["scale"][0]),
     }
 
 
-def trained_windows(
-    case: Case, functions: str, dimension: int, length: int, noise: Float[np.ndarray, "noise"], *, key: Key
-) -> dict[str, Float[np.ndarray, "noise"]]:
+def trained_windows(case: Case, functions: str, size: int, length: int, noise: Each, *, key: Key) -> dict[str, Each]:
     """Scale, error on drawn functions and anisotropy of matrices trained at several noises."""
     import jax
 
     from iclab.simulation.related.softmax_windows import WindowShape, WindowTraining, drawn_errors, trained
 
-    shape = WindowShape(functions, dimension, length, case.batch)
+    shape = WindowShape(functions, size, length, case.batch)
     for_training, for_test = jax.random.split(key)
     matrices = trained(shape, WindowTraining(case.steps, case.initial, case.rate), noises=noise, key=for_training)
-    scale = np.trace(matrices, axis1=1, axis2=2) / dimension
-    rest = np.linalg.norm(matrices - scale[:, None, None] * np.eye(dimension), axis=(1, 2))
+    scale = np.trace(matrices, axis1=1, axis2=2) / size
+    rest = np.linalg.norm(matrices - scale[:, None, None] * np.eye(size), axis=(1, 2))
     drawn = drawn_errors(shape, matrices, noises=noise, blocks=BLOCKS, key=for_test)
     return {"scale": scale, "drawn": drawn, "anisotropy": rest / np.linalg.norm(matrices, axis=(1, 2))}
 
@@ -167,32 +148,27 @@ def figure(view: View, figure: Figure) -> None:
         figures.theory_line(scales, laws.context_length, laws[name], color=figures.COLORS[color], label=label)
     figures.dashed_line(scales, laws.context_length, laws.law, color=figures.COLORS[0], label="affine, long contexts")
     if view.simulation:
-        run = view.simulation.lengths
-        label = f"trained, {figures.seeds(run)}"
+        run, label = view.simulation.lengths, f"trained, {figures.seeds(view.simulation.lengths)}"
         figures.seed_dots(scales, run.context_length, run.scale.values, color=figures.INK, label=label)
     rival = view.theory.rivals
     figures.theory_line(rivals, rival.offset, rival.linear, color=figures.COLORS[1], label="linear attention")
     figures.theory_line(rivals, rival.offset, rival.softmax, color=figures.COLORS[0], label="softmax attention")
     errors.set(xscale="log", yscale="log", xlabel="scale $w$", ylabel="mean squared error $-\\ \\rho$")
     errors.set_title("error against scale (○ trained)")
-    scales.set(
-        xscale="log", yscale="log", xlabel="context length $n$", ylabel="best scale $w$", title="narrower with n"
-    )
+    scales.set(xscale="log", yscale="log", xlabel="context length $n$", ylabel="best scale $w$")
+    scales.set_title("narrower with n")
     rivals.set(xlabel="variance of the offset", ylabel="mean squared error $-\\ \\rho$", title="best of each")
     for axes in (errors, scales, rivals):
         axes.legend()
 
 
+FULL = Case(ratios=(1.0, 4.0, 16.0, 64.0), lengths=(10, 50, 200))
+
 STUDY = Study(
     name="softmax-window",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(11.0, 3.6)),
-        "full": Preset(
-            replace(Case(), ratios=(1.0, 4.0, 16.0, 64.0), lengths=(10, 50, 200)), seeds=3, size=(11.0, 3.6)
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.6)), "full": Preset(FULL, seeds=3, size=(11.0, 3.6))},
     theory=theory,
     simulation=simulation,
     figure=figure,
@@ -200,16 +176,11 @@ STUDY = Study(
         close("best/scale", "The trained matrix has the exact best scale at every ratio L²/ρ.", most=0.03),
         close("lengths/scale", "The trained matrix has the exact best scale at every length.", most=0.03),
         close("kinked/scale", "The trained matrix has the exact best scale for functions with a kink.", most=0.03),
-        Bounded("simulation/best/anisotropy", "The trained matrix is nearly a multiple of the identity.", bound=0.05),
-        Bounded("simulation/lengths/anisotropy", "At every length it is nearly such a multiple.", bound=0.05),
+        below("best/anisotropy", "The trained matrix is nearly a multiple of the identity.", bound=0.05),
+        below("lengths/anisotropy", "At every length it is nearly such a multiple.", bound=0.05),
         close("best/error", "At the trained scale the exact error is within a percent of the least one.", most=0.01),
         close("lengths/error", "At every length the error there is within a percent of the least one.", most=0.01),
-        Within(
-            "theory/best/error",
-            "simulation/best/drawn",
-            "On drawn functions the trained matrix has the least error.",
-            most=0.02,
-        ),
+        Within("theory/best/error", "simulation/best/drawn", "Its error on drawn functions is the least.", most=0.02),
     ),
     vocabulary=vocabulary(
         dict.fromkeys(("error", "linear", "softmax"), ("L−ρ", "mean squared error against clean targets", "label²")),
