@@ -33,8 +33,9 @@ from iclab.numerics import (
 )
 from iclab.outcomes import Labeled, labeled, parts
 from iclab.problem import Ratios
+from iclab.studies.pretraining.panels import SEQUENCES, error_axes
 from iclab.studies.pretraining.runs import ERRORS, SIZES
-from iclab.studies.pretraining.sizes import SEQUENCES, around, bounds, error_axes
+from iclab.studies.pretraining.sizes import around, bounds
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from iclab.claims import Within
 from iclab.numerics import Checked
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Ratios
-from iclab.studies.pretraining.sizes import TASKS, Span, column
+from iclab.studies.pretraining.panels import TASKS
+from iclab.studies.pretraining.sizes import Span, column
 from iclab.study import Figure, Preset, Study, View
 
 BORDERS = ("line", "critical", "scanned")
