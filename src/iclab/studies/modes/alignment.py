@@ -9,7 +9,7 @@ assumes aligned weights; derived in docs/derivations/modes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -106,14 +106,13 @@ def figure(view: View, figure: Figure) -> None:
         axes.legend()
 
 
+FULL = Case(starts=6, rate=0.01, batches=(16, 64, 256), steps=2400)
+
 STUDY = Study(
     name="alignment",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), size=(9.0, 3.6)),
-        "full": Preset(replace(Case(), starts=6, rate=0.01, batches=(16, 64, 256), steps=2400), size=(9.0, 3.6)),
-    },
+    presets={"quick": Preset(Case(), size=(9.0, 3.6)), "full": Preset(FULL, size=(9.0, 3.6))},
     theory=theory,
     simulation=simulation,
     figure=figure,
