@@ -106,8 +106,8 @@ def figure(view: View, figure: Figure) -> None:
     learned = min(4, view.theory.answers.sizes["plateau"])
     half = -(-learned // 2)
     names = [f"{mode}" if mode < learned else "." for mode in range(2 * half)]
-    rows = [["loss", *names[:half]], ["loss", *names[half:]]]
-    panels = figure.subplot_mosaic(rows, width_ratios=[1.5] + [1] * half)
+    widths = [1.5] + [1] * half
+    panels = figure.subplot_mosaic([["loss", *names[:half]], ["loss", *names[half:]]], width_ratios=widths)
     _draw_loss(panels["loss"], view)
     for mode, color in enumerate(figures.COLORS[:learned]):
         axes = panels[f"{mode}"]
