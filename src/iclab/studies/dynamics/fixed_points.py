@@ -7,7 +7,7 @@ searches must land on the predicted losses and find them all; on drawn sequences
 losses approach the predicted ones with many sequences. Published as equations 18 and 19 of arXiv 2501.16265.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -113,24 +113,16 @@ WORDS = vocabulary(
     slope=("|∇L|/2", "length of the gradient at the end of a search"),
 )
 
+FULL = Case(
+    problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31), searches=2000, iterations=300,
+    sequences=(5000, 50000, 500000),
+)  # fmt: skip
+
 STUDY = Study(
     name="fixed-points",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(9.0, 3.6)),
-        "full": Preset(
-            replace(
-                Case(),
-                problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31),
-                searches=2000,
-                iterations=300,
-                sequences=(5000, 50000, 500000),
-            ),
-            seeds=3,
-            size=(9.0, 3.6),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=3, size=(9.0, 3.6)), "full": Preset(FULL, seeds=3, size=(9.0, 3.6))},
     theory=theory,
     simulation=simulation,
     figure=figure,

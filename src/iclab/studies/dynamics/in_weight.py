@@ -7,7 +7,7 @@ layer in both tests. Simulation draws training and test sequences, trains by gra
 two share the weights at the start and nothing else. Published as figure 14 of arXiv 2501.16265.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -111,18 +111,13 @@ def figure(view: View, figure: Figure) -> None:
             axes.legend(title="fresh tasks; dashed: drawn", title_fontsize=8)
 
 
+FULL = Case(fractions=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0), sequences=(1000, 5000, 25000))
+
 STUDY = Study(
     name="in-weight",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(11.0, 3.8)),
-        "full": Preset(
-            replace(Case(), fractions=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0), sequences=(1000, 5000, 25000)),
-            seeds=3,
-            size=(11.0, 3.8),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.8)), "full": Preset(FULL, seeds=3, size=(11.0, 3.8))},
     theory=theory,
     simulation=simulation,
     figure=figure,

@@ -8,7 +8,7 @@ vanishes with many training sequences. The two witnesses share nothing but these
 of arXiv 2501.16265.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -61,10 +61,8 @@ def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Label
     from iclab.theory import dynamics, population
 
     moments, (_, test) = population.moments(case.problem), start
-    predicted = [
-        dynamics.plateau_prediction(moments, range(components), *test)
-        for components in range(1, moments.dimension + 1)
-    ]
+    counts = range(1, moments.dimension + 1)
+    predicted = [dynamics.plateau_prediction(moments, range(count), *test) for count in counts]
     return {
         "answers": labeled({"plateau": None, "query": None}, answer=np.stack(predicted)),
         "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
@@ -108,9 +106,8 @@ def figure(view: View, figure: Figure) -> None:
     learned = min(4, view.theory.answers.sizes["plateau"])
     half = -(-learned // 2)
     names = [f"{mode}" if mode < learned else "." for mode in range(2 * half)]
-    panels = figure.subplot_mosaic(
-        [["loss", *names[:half]], ["loss", *names[half:]]], width_ratios=[1.5] + [1] * half
-    )
+    widths = [1.5] + [1] * half
+    panels = figure.subplot_mosaic([["loss", *names[:half]], ["loss", *names[half:]]], width_ratios=widths)
     _draw_loss(panels["loss"], view)
     for mode, color in enumerate(figures.COLORS[:learned]):
         axes = panels[f"{mode}"]
@@ -134,18 +131,13 @@ def _draw_loss(axes: Axes, view: View) -> None:
     axes.legend()
 
 
+FULL = Case(initial=0.03, steps=120000, sequences=(5000, 20000, 80000), asked=1000)
+
 STUDY = Study(
     name="principal-components",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=4, size=(10.0, 4.4)),
-        "full": Preset(
-            replace(Case(), initial=0.03, steps=120000, sequences=(5000, 20000, 80000), asked=1000),
-            seeds=4,
-            size=(10.0, 4.4),
-        ),
-    },
+    presets={"quick": Preset(Case(), size=(10.0, 4.4)), "full": Preset(FULL, size=(10.0, 4.4))},
     theory=theory,
     simulation=simulation,
     figure=figure,

@@ -8,7 +8,7 @@ learning rate falls, and on drawn sequences with every weight that reaches the p
 levels a finite training set rests. Published as figure 3 of arXiv 2501.16265.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -123,18 +123,13 @@ WORDS = vocabulary(
     alignment=("|cos|", "alignment of the mode's head: the smaller |cosine| of key and query with the eigenvector"),
 )
 
+FULL = Case(initial=0.01 * PUBLISHED.weight_scale, sequences=(5000, 20000, 80000))
+
 STUDY = Study(
     name="staircase",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(11.0, 3.6)),
-        "full": Preset(
-            replace(Case(), initial=0.01 * PUBLISHED.weight_scale, sequences=(5000, 20000, 80000)),
-            seeds=8,
-            size=(11.0, 3.6),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.6)), "full": Preset(FULL, seeds=8, size=(11.0, 3.6))},
     theory=theory,
     simulation=simulation,
     figure=figure,

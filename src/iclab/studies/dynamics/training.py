@@ -34,6 +34,7 @@ LONGEST = 10**8  # steps of one run: a day
 FINER = np.array([1, 3, 10])  # divisors of the learning rate, to see the order of the gap
 LEVELS = vocabulary({"levels/loss": ("L(M_m)", "loss of a plateau", "label²")})
 
+Steps = Int[np.ndarray, "record"]  # at which a run is recorded
 limit_in_sequences = partial(Limit, along="sequences", order=0.5)  # sampling error: 1/√P
 
 
@@ -64,23 +65,19 @@ def small_separate(case: TrainingCase, seed: int | tuple[int, ...], rank: int = 
     return random_separate(case.problem.dimension, case.heads, rank, scale=case.initial, rng=rng)
 
 
-def marks(steps: int) -> Int[np.ndarray, "record"]:
+def marks(steps: int) -> Steps:
     """Steps at which losses are recorded: evenly spaced, and closer near the start."""
     even, early = np.linspace(0, steps, 301), np.geomspace(1, steps, 60)
     return np.unique(np.round(np.concatenate([even, early])).astype(int))
 
 
-def log_marks(steps: int) -> Int[np.ndarray, "record"]:
+def log_marks(steps: int) -> Steps:
     """Steps at which losses are recorded: the start, then spaced by equal ratios."""
     return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, 300)])).astype(int))
 
 
 def by_rate(
-    case: TrainingCase,
-    start: Layer,
-    *,
-    steps: Int[np.ndarray, "record"] | None = None,
-    over: Mapping[str, Any] | None = None,
+    case: TrainingCase, start: Layer, *, steps: Steps | None = None, over: Mapping[str, Any] | None = None
 ) -> Labeled:
     """Gradient descent on the population moments at the learning rate and at finer ones, to the same time.
 
@@ -92,15 +89,12 @@ def by_rate(
     return labeled(axes, loss=np.stack(curves, axis=-2))
 
 
-def on_population(
-    case: TrainingCase, start: Layer, *, steps: Int[np.ndarray, "record"], finer: int = 1
-) -> Trajectory:
+def on_population(case: TrainingCase, start: Layer, *, steps: Steps, finer: int = 1) -> Trajectory:
     """Gradient descent of a restricted layer on the population moments, in steps so many times finer."""
     from iclab.simulation.linear import descent
 
-    return descent.on_statistics(
-        population_statistics(case.problem), start, rate=case.rate / finer, steps=finer * steps
-    )
+    data = population_statistics(case.problem)
+    return descent.on_statistics(data, start, rate=case.rate / finer, steps=finer * steps)
 
 
 def population_statistics(problem: Regression) -> "Statistics":
@@ -117,9 +111,7 @@ def by_sequences(case: TrainingCase, trained: Trajectory) -> Labeled:
     return labeled({"sequences": case.sequences, "time": trained.time}, loss=trained.loss)
 
 
-def on_sequences(
-    case: TrainingCase, start: Layer, *, key: Key, steps: Int[np.ndarray, "record"] | None = None
-) -> Trajectory:
+def on_sequences(case: TrainingCase, start: Layer, *, key: Key, steps: Steps | None = None) -> Trajectory:
     """Gradient descent on drawn training sets of each size, all weights that reach the prediction free.
 
     The sizes are the leading axis of the trajectory. Recorded at `steps`, or at the marks of the case.
@@ -127,9 +119,7 @@ def on_sequences(
     return on_drawn(case, drawn_statistics(case, start, key=key), start, steps=steps)
 
 
-def on_drawn(
-    case: TrainingCase, data: "Statistics", start: Layer, *, steps: Int[np.ndarray, "record"] | None = None
-) -> Trajectory:
+def on_drawn(case: TrainingCase, data: "Statistics", start: Layer, *, steps: Steps | None = None) -> Trajectory:
     """The training of `on_sequences`, on statistics that were drawn once for several starts."""
     from iclab.simulation.linear import descent
 
@@ -176,12 +166,9 @@ def loss_panel(
     *,
     title: str,
     epoch: float,
-    exact: tuple[str, str] = ("flow", "gradient flow of the population loss"),
+    exact: tuple[str, str] = ("flow", "gradient flow of the population loss"),  # group of theory, and its label
 ) -> None:
-    """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs.
-
-    `exact` is the group of theory that holds the curve, and its label.
-    """
+    """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs."""
     flow = view.theory[exact[0]]
     figures.level_lines(axes, first_seed(view.theory.levels.loss), label="plateaus of theory")
     flow_lines(axes, flow.time, flow.loss, label=exact[1])

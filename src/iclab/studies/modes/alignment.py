@@ -9,7 +9,7 @@ assumes aligned weights; derived in docs/derivations/modes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from iclab.outcomes import Labeled, MatrixCurves, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, strength_panel, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 RECORDS = 40  # of a run
 
@@ -106,14 +108,13 @@ def figure(view: View, figure: Figure) -> None:
         axes.legend()
 
 
+FULL = Case(starts=6, rate=0.01, batches=(16, 64, 256), steps=2400)
+
 STUDY = Study(
     name="alignment",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), size=(9.0, 3.6)),
-        "full": Preset(replace(Case(), starts=6, rate=0.01, batches=(16, 64, 256), steps=2400), size=(9.0, 3.6)),
-    },
+    presets={"quick": Preset(Case(), size=(9.0, 3.6)), "full": Preset(FULL, size=(9.0, 3.6))},
     theory=theory,
     simulation=simulation,
     figure=figure,

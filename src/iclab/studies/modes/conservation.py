@@ -1,14 +1,14 @@
 """Which balance of the weights does training keep, and what breaks it?
 
-*Exact at any N*: gradient flow keeps u² − |U|² of one head, on the population and on any sample, and Σ (p² − q²) of
-a transformer of two factors. At *leading order in 1/N* p² − q² of every single mode is kept too; at finite N the
-exact flow moves it from mode to mode. Gradient descent breaks the laws by an amount of order its rate; the noise of
-batches by one of order rate/B, which the *small-noise expansion*, of first order in rate/B, predicts. Simulation is
-gradient descent on drawn sequences, and one-pass SGD on drawn tokens. Of arXiv 2504.12916; derived in
-docs/derivations/modes and docs/derivations/sgd.
+*Exact at any N*: gradient flow keeps u² − |U|² of one head, on the population and on any sample, and Σ (p² − q²) of a
+transformer of two factors. At *leading order in 1/N* p² − q² of every single mode is kept too; at finite N the exact
+flow moves it from mode to mode. Gradient descent breaks the laws by an amount of order its rate; the noise of batches
+by one that the *small-noise expansion* predicts to first order in rate/B. Simulation is gradient descent on drawn
+sequences, and one-pass SGD on drawn tokens. Of arXiv 2504.12916; derived in docs/derivations/modes and
+docs/derivations/sgd.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -22,6 +22,8 @@ from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
 from iclab.study import Axes, Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 RECORDS = 15  # of a run
 FINER = np.array([1, 3, 10])  # by which the learning rate of descent is divided
@@ -66,11 +68,8 @@ def theory(case: Case) -> dict[str, Labeled]:
     time = noisy.time[:: case.head.every]
     clean = Regression(case.problem.eigenvalues, case.problem.context_lengths[0])  # no noise changes the balance
     head = modes.single_head_flow(clean, start=start, time=time)
-    flow = modes.exact_flow(
-        modes.DiagonalTasks(case.eigenvalues, case.context_length),
-        start=(case.initial, case.initial),
-        time=case.transformer.time,
-    )
+    tasks = modes.DiagonalTasks(case.eigenvalues, case.context_length)
+    flow = modes.exact_flow(tasks, start=(case.initial, case.initial), time=case.transformer.time)
     balance = flow.value**2 - flow.key_query**2
     return {
         "flow": labeled({"time": time}, balance=head.value**2 - np.sum(head.key_query**2, axis=-1)),
@@ -84,11 +83,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     import jax
 
     for_sequences, for_head, for_transformer = jax.random.split(key, 3)
-    return {
-        "descent": descents(case, key=for_sequences),
-        "noisy": mean_balance(case, key=for_head),
-        **transformers(case, key=for_transformer),
-    }
+    descent, noisy = descents(case, key=for_sequences), mean_balance(case, key=for_head)
+    return {"descent": descent, "noisy": noisy, **transformers(case, key=for_transformer)}
 
 
 def mean_balance(case: Case, *, key: Key) -> Labeled:
@@ -144,8 +140,7 @@ def figure(view: View, figure: Figure) -> None:
     flow, noisy, orange = view.theory.flow, view.theory.noisy, figures.COLORS[1]
     start = float(flow.balance[0])
     figures.theory_line(head, flow.time, flow.balance - start, label="flow")
-    label = "SGD, first order in rate/B"
-    figures.theory_line(head, noisy.time, noisy.balance - start, color=orange, label=label)
+    figures.theory_line(head, noisy.time, noisy.balance - start, color=orange, label="SGD, first order in rate/B")
     if view.simulation:
         drawn, descent = view.simulation.noisy, view.simulation.descent
         label = "SGD, mean over all runs ± 2 errors"
@@ -184,40 +179,37 @@ def _modes(axes: Axes, view: View) -> None:
     axes.legend()
 
 
-FULL = {"rate": 0.005, "steps": 600, "runs": 400}
-FULL_TRANSFORMER = {"transformer_rate": 0.01, "transformer_batches": (32, 128, 512), "transformer_steps": 1200}
+FULL = Case(
+    rate=0.005, steps=600, runs=400,
+    transformer_rate=0.01, transformer_batches=(32, 128, 512), transformer_steps=1200,
+)  # fmt: skip
+
+CLAIMS = (
+    Limit(
+        "theory/flow/balance", "simulation/descent/balance",
+        "Descent on drawn sequences keeps the balance of one head as its rate vanishes: the flow conserves it.",
+        along="steps", order=1.0,
+    ),
+    WithinErrors(
+        "theory/noisy/balance", "simulation/noisy/balance",
+        "The small-noise expansion predicts the drift of the balance under SGD, averaged over runs.",
+        claim="first order in rate/B, within sampling error",
+    ),
+    in_batches(
+        "theory/modes/balance", "simulation/batches/balance",
+        "On large batches the modes of a transformer exchange balance as the exact flow says.",
+    ),
+)  # fmt: skip
 
 STUDY = Study(
     name="conservation",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=6, size=(11.0, 3.9)),
-        "full": Preset(replace(Case(), **FULL, **FULL_TRANSFORMER), seeds=6, size=(11.0, 3.9)),
-    },
+    presets={"quick": Preset(Case(), seeds=6, size=(11.0, 3.9)), "full": Preset(FULL, seeds=6, size=(11.0, 3.9))},
     theory=theory,
     simulation=simulation,
     figure=figure,
-    claims=(
-        Limit(
-            "theory/flow/balance",
-            "simulation/descent/balance",
-            "Descent on drawn sequences keeps the balance of one head as its rate vanishes: the flow conserves it.",
-            along="steps",
-            order=1.0,
-        ),
-        WithinErrors(
-            "theory/noisy/balance",
-            "simulation/noisy/balance",
-            "The small-noise expansion predicts the drift of the balance under SGD, averaged over runs.",
-            claim="first order in rate/B, within sampling error",
-        ),
-        in_batches(
-            "theory/modes/balance",
-            "simulation/batches/balance",
-            "On large batches the modes of a transformer exchange balance as the exact flow says.",
-        ),
-    ),
+    claims=CLAIMS,
     vocabulary=WORDS
     | vocabulary(
         {"modes/balance": ("p²−q²", "balance of a mode"), "batches/balance": ("p²−q²", "balance of a mode")},

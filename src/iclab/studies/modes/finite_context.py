@@ -8,7 +8,7 @@ them; P contexts leave a gap that vanishes as 1/√P. Of arXiv 2504.12916; the e
 docs/derivations/modes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -22,6 +22,8 @@ from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
 from iclab.studies.modes.training import WORDS
 from iclab.study import Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 
 @dataclass(frozen=True)
@@ -107,18 +109,13 @@ def figure(view: View, figure: Figure) -> None:
     legends.below(figure, panels[0])
 
 
+FULL = Case(context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(2000, 8000, 32000))
+
 STUDY = Study(
     name="finite-context",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=6, size=(8.0, 3.9)),
-        "full": Preset(
-            replace(Case(), context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(2000, 8000, 32000)),
-            seeds=6,
-            size=(8.0, 3.9),
-        ),
-    },
+    presets={"quick": Preset(Case(), seeds=6, size=(8.0, 3.9)), "full": Preset(FULL, seeds=6, size=(8.0, 3.9))},
     theory=theory,
     simulation=simulation,
     figure=figure,

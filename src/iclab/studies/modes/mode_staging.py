@@ -9,7 +9,7 @@ the exact flow is derived in docs/derivations/modes. Findings of earlier runs: d
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -23,6 +23,8 @@ from iclab.outcomes import Labeled, ModeCurves, labeled, vocabulary
 from iclab.problem import Lengths, Regression
 from iclab.studies.modes.training import WORDS, Schedule, strength_panel
 from iclab.study import Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 RECORDS = 50  # of a curve
 ORDERS = np.array([50, 200, 1000])  # context lengths over which the order of leading order is fitted
@@ -124,14 +126,13 @@ def figure(view: View, figure: Figure) -> None:
     legends.below(figure, panels[0])
 
 
+FULL = Case(rate=0.01, steps=3000, batches=(512, 128, 64))
+
 STUDY = Study(
     name="mode-staging",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), size=(10.0, 3.8)),
-        "full": Preset(replace(Case(), rate=0.01, steps=3000, batches=(512, 128, 64)), seeds=16, size=(10.0, 3.8)),
-    },
+    presets={"quick": Preset(Case(), size=(10.0, 3.8)), "full": Preset(FULL, seeds=16, size=(10.0, 3.8))},
     theory=theory,
     simulation=simulation,
     figure=figure,

@@ -8,7 +8,7 @@ linear transformer on drawn tokens, which becomes the flow as 1/√B when its ba
 start in docs/derivations/modes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -20,6 +20,8 @@ from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
 from iclab.study import Axes, Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 RECORDS = 24  # of a run
 FAN = np.array([[0.1, 0.05], [0.9, 0.1], [0.1, 0.9], [1.3, -0.6], [-0.6, 1.3], [1.4, 1.2], [-0.9, -0.1], [0.6, -1.3]])
@@ -78,10 +80,8 @@ def closed_paths(case: Case, starts: Float[np.ndarray, "start 2"], time: Float[n
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """The transformer trained on batches of several sizes; from fan and separatrix on the largest."""
     starts, fan = np.concatenate([FAN, BACK]), len(FAN)
-    problem, start = (
-        Regression((case.eigenvalue,), case.context_length),
-        tuple(case.scale * starts.T[..., None, None]),
-    )
+    problem = Regression((case.eigenvalue,), case.context_length)
+    start = tuple(case.scale * starts.T[..., None, None])
     runs = trained_on_batches(problem, case.batches, case.schedule, start=start, runs=len(starts), key=key)
     p, q = (np.stack([getattr(run, name)[..., 0, 0] for run in runs]) for name in ("value", "key_query"))
     axes, balance = {"start": None, "time": runs[-1].time}, runs[-1].balance
@@ -134,23 +134,18 @@ def _plane(axes: Axes, view: View) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
+FULL = Case(batches=(16, 64, 256), rate=0.0025, steps=1920)
+
 STUDY = Study(
     name="phase-portrait",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), size=(10.0, 4.2)),
-        "full": Preset(replace(Case(), batches=(16, 64, 256), rate=0.0025, steps=1920), size=(10.0, 4.2)),
-    },
+    presets={"quick": Preset(Case(), size=(10.0, 4.2)), "full": Preset(FULL, size=(10.0, 4.2))},
     theory=theory,
     simulation=simulation,
     figure=figure,
     claims=tuple(
-        in_batches(
-            f"theory/fan/{name}",
-            f"simulation/batches/{name}",
-            f"On large batches {words} of a single mode follows the closed law.",
-        )
+        in_batches(f"theory/fan/{name}", f"simulation/batches/{name}", f"On large batches {words} follows its law.")
         for name, words in (("value", "the value weight"), ("key_query", "the key-query weight"))
     ),
     vocabulary=WORDS

@@ -1,13 +1,13 @@
 """What does the noise of fresh batches add to the loss, and at which rate does it break training?
 
 *Exact*: the expected loss of one-pass stochastic gradient descent on Γ, averaged over all draws, at any rate and
-batch size, and the critical rate at and above which that average grows without bound. Nothing is of leading order
-here; descent on the population, dotted, leaves the noise out. Beyond the critical rate rare runs carry the average,
-so that the median over runs looks healthy while the expectation explodes. Simulation draws a batch of contexts for
-every step of every run. Derived in docs/derivations/sgd.
+batch size, and the critical rate at and above which that average grows without bound; nothing is of leading order.
+Descent on the population leaves the noise out. Beyond the critical rate rare runs carry the average, so that the
+median over runs looks healthy while the expectation explodes. Simulation draws a batch of contexts for every step of
+every run. Derived in docs/derivations/sgd.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -18,6 +18,8 @@ from iclab.numerics import Checked, Count, Counts, Multiple, Positive, Positives
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.study import Axes, Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 RECORDS = 10  # of a run
 
@@ -68,16 +70,12 @@ def expected(case: Case, rates: tuple[float, ...], batches: tuple[int, ...]) -> 
         expected_loss(case.problem, rate=rate, batch=batch, steps=case.steps)
         for rate, batch in zip(rates, batches, strict=True)
     ]
-    losses, deterministic = (
-        np.stack([getattr(curve, name)[:: case.every] for curve in curves]) for name in ("loss", "deterministic")
-    )
-    return labeled(
-        {"setting": None, "step": case.every * np.arange(RECORDS + 1)},
-        rate=("setting", np.array(rates)),
-        batch=("setting", np.array(batches)),
-        loss=losses,
-        deterministic=deterministic,
-    )
+    records = {
+        name: np.stack([getattr(curve, name)[:: case.every] for curve in curves])
+        for name in ("loss", "deterministic")
+    }
+    axes = {"setting": None, "step": case.every * np.arange(RECORDS + 1)}
+    return labeled(axes, rate=("setting", np.array(rates)), batch=("setting", np.array(batches)), **records)
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -119,9 +117,8 @@ def figure(view: View, figure: Figure) -> None:
     for name, mark, label in (("expected", "o", "runs on the left"), ("beyond", "s", "runs in the middle")):
         setting = view.theory[name]
         edges.plot(setting.batch, setting.rate, mark, ms=5, color=figures.COLORS[1], label=label)
-    edges.set(
-        title="stability edge", xlabel="batch size $B$", ylabel="learning rate $\\eta$", xscale="log", yscale="log"
-    )
+    edges.set(title="stability edge", xlabel="batch size $B$", ylabel="learning rate $\\eta$")
+    edges.set(xscale="log", yscale="log")
     edges.legend(loc="lower right")
 
 
@@ -152,34 +149,31 @@ WORDS = vocabulary(
     mean_only=("η_∞", "critical learning rate of descent on the population"),
 )
 
+CLAIMS = (
+    WithinErrors(
+        "theory/expected/loss", "simulation/runs/loss",
+        "The expected loss is the mean over runs of the loss of their weights, at every record.",
+    ),
+    WithinErrors(
+        "theory/expected/loss", "simulation/runs/batch_loss",
+        "The expected loss is the mean over runs of the error on drawn batches, at every record.",
+    ),
+    Misses(
+        "theory/beyond/loss", "simulation/beyond/median",
+        "Beyond the critical rate the expected loss is a hundred times that of the median run.", factor=100.0,
+    ),
+)  # fmt: skip
+
+FULL = Case(batches=(8, 32), runs=1250)
+
 STUDY = Study(
     name="sgd-noise",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), seeds=12, size=(11.0, 3.4)),
-        "full": Preset(replace(Case(), batches=(8, 32), runs=1250), seeds=12, size=(11.0, 3.4)),
-    },
+    presets={"quick": Preset(Case(), seeds=12, size=(11.0, 3.4)), "full": Preset(FULL, seeds=12, size=(11.0, 3.4))},
     theory=theory,
     simulation=simulation,
     figure=figure,
-    claims=(
-        WithinErrors(
-            "theory/expected/loss",
-            "simulation/runs/loss",
-            "The expected loss is the mean over runs of the loss of their weights, at every record.",
-        ),
-        WithinErrors(
-            "theory/expected/loss",
-            "simulation/runs/batch_loss",
-            "The expected loss is the mean over runs of the error on drawn batches, at every record.",
-        ),
-        Misses(
-            "theory/beyond/loss",
-            "simulation/beyond/median",
-            "Beyond the critical rate the expected loss is a hundred times that of the median run.",
-            factor=100.0,
-        ),
-    ),
+    claims=CLAIMS,
     vocabulary=WORDS,
 )

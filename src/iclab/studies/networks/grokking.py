@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from iclab.simulation.sequences import ModularAddition
     from iclab.spectra.measures.factors import Matrix
 
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
 Array = np.ndarray
 Architecture = Annotated[str, OneOf(("mlp", "transformer"))]
 KNOWN = 0.99  # accuracy of what is learned

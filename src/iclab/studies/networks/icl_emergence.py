@@ -23,6 +23,8 @@ from iclab.studies.networks.claims import above, below
 from iclab.studies.networks.spectra import Heads, Kind, first_above
 from iclab.study import Figure, Key, Preset, Study, View
 
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
 Array = np.ndarray
 ALONE = 0.42  # accuracy that one layer is claimed not to reach
 KINDS = ("query-key", "output-value")

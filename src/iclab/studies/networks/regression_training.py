@@ -26,6 +26,8 @@ from iclab.study import Axes, Figure, Key, Preset, Study, View
 if TYPE_CHECKING:
     from iclab.simulation import sequences
 
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
 Array = np.ndarray
 LONGEST = 128  # contexts whose errors are averaged in a minute
 Functions = Annotated[str, OneOf(("linear", "sparse", "two-layer"))]

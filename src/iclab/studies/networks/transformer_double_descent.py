@@ -19,12 +19,15 @@ from iclab.claims import PeaksWhereFitEnds, RisesAndFalls, WhereKnown
 from iclab.numerics import Checked, Count, Fraction, Increasing, Kind, Nonnegative, Positive, require, whole_numbers
 from iclab.outcomes import Labeled, labeled, parts
 from iclab.problem import Ratios
+from iclab.studies.pretraining.panels import SEQUENCES, error_axes
 from iclab.studies.pretraining.runs import ERRORS, SIZES
-from iclab.studies.pretraining.sizes import SEQUENCES, around, bounds, error_axes
+from iclab.studies.pretraining.sizes import around, bounds
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 KINDS = {"linear": "linear attention", "softmax": "two softmax blocks"}
 LINEAR_COST, SOFTMAX_COST = 5e-10, 1.2e-8  # seconds of a core for each token, D² and step, measured at D = 8 to 20

@@ -21,6 +21,8 @@ from iclab.problem import ContextLaw, Pool
 from iclab.studies.networks.claims import above
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
 _STREAM = 20251130  # of the pools that theory averages over
 
 

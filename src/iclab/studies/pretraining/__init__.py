@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         finite_size,
         forecast,
         non_monotone_context,
+        panels,
         ridge,
         runs,
         sizes,
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "context_length", "double_descent", "finite_size", "forecast", "non_monotone_context", "ridge", "runs", "sizes",
-    "structured", "task_diversity",
+    "context_length", "double_descent", "finite_size", "forecast", "non_monotone_context", "panels", "ridge", "runs",
+    "sizes", "structured", "task_diversity",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -1,14 +1,11 @@
 """Is a longer context always better?
 
 Linear attention that was pretrained on few tasks, or on few sequences, can become worse with longer contexts: its
-error on new tasks has a least value at a finite context length, α = N/D. So has the error on tasks of the pool, for
-τ < 1 and pools of medium size. Theory is the proportional limit without ridge, the best length of each curve, and
-the error at test lengths other than that of pretraining, where longer contexts always help, down to a floor set by
-the length of pretraining. Published as figure 2 of arXiv 2405.11751; other test lengths go beyond it.
-
-Simulation draws runs without ridge and fits their readouts. The claims are that the best lengths are the least points
-of the curves, and that means of runs on few sequences tend to the limit with a gap of order 1/D. That order can fail
-in long contexts where there are as many sequences as the pool shows features, D K. Findings of earlier runs:
+error on new tasks, and on tasks of some pools, is least at a finite context length, α = N/D. Theory is the
+proportional limit without ridge, the best length of each curve, and the error at test lengths other than that of
+pretraining, where longer contexts always help, down to a floor. Simulation draws runs and fits their readouts. Their
+means tend to the limit like 1/D, except perhaps in long contexts with as many sequences as the pool shows features, D
+K. Published as figure 2 of arXiv 2405.11751; other test lengths go beyond it. Findings of earlier runs:
 docs/studies/context-length.
 """
 
@@ -22,12 +19,15 @@ from iclab.claims import LimitOfMeans, Verdict
 from iclab.numerics import Checked, Magnitude, Magnitudes, Nonnegative, require
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
-from iclab.studies.pretraining.runs import SIZES, Draws, Grid, Run, drawn_runs
-from iclab.studies.pretraining.sizes import LENGTH, Span, bounds, colored_as, column, error_axes
-from iclab.study import Axes, Figure, Key, Preset, Study, View
+from iclab.studies.pretraining.panels import LENGTH, error_axes, run_points, theory_curves
+from iclab.studies.pretraining.runs import SIZES, Draws, Grid
+from iclab.studies.pretraining.sizes import Span, bounds, column
+from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 PANELS = {"known": "idg", "few": "icl", "many": "icl"}
 TITLES = {"known": "tasks of the pool (IDG)", "few": "new tasks (ICL)", "many": "new tasks (ICL)"}
@@ -46,14 +46,6 @@ class Panel(Checked):
         super().__post_init__()
         for kappa in (self.kappa, self.drawn_kappa):
             Ratios(1.0, np.array(kappa), self.tau, self.noise)
-
-    def drawn(self, dimension: tuple[int, ...], alpha: tuple[float, ...]) -> Grid:
-        """The runs of this panel that are drawn, without ridge."""
-
-        def run(dimension: int, kappa: float, alpha: float) -> Run:
-            return Run.of(Ratios(alpha, kappa, self.tau, self.noise), dimension)
-
-        return Grid.of(run, dimension=dimension, kappa=self.drawn_kappa, alpha=alpha)
 
 
 @dataclass(frozen=True)
@@ -78,8 +70,9 @@ class Case(Checked):
 
     def drawn(self, name: str) -> Grid:
         """The runs of a panel that are drawn."""
-        draws = self.many_draws if name == "many" else self.draws
-        return getattr(self, name).drawn(draws.dimension, self.drawn_alpha)
+        panel, draws = getattr(self, name), self.many_draws if name == "many" else self.draws
+        sizes = {"kappa": panel.drawn_kappa, "alpha": self.drawn_alpha, "tau": panel.tau, "noise": panel.noise}
+        return Grid.over(draws.dimension, **sizes)
 
 
 def theory(case: Case) -> dict[str, Labeled]:
@@ -121,35 +114,23 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 def figure(view: View, figure: Figure) -> None:
     """Errors against the context length with their least values marked, and at other test lengths."""
     *panels, last = figure.subplots(2, 2).flat
-    for axes, name in zip(panels, PANELS, strict=True):
-        _draw_panel(axes, view, name)
-    tests, tested = view.theory.tests, view.case.tested
-    for color, alpha in figures.colored(tests.alpha.values):
-        label = f"pretrained at α = {alpha:g}"
-        figures.theory_line(last, tests.test_alpha, tests.icl.sel(alpha=alpha), color=color, label=label)
+    for axes, (name, target) in zip(panels, PANELS.items(), strict=True):
+        curves, best, panel = view.theory[name], view.theory[f"best_{name}"], getattr(view.case, name)
+        theory_curves(axes, curves[target], "alpha", by="kappa")
+        for color, kappa in figures.colored(curves.kappa.values):
+            least = best.sel(kappa=kappa)
+            shown = least.where((curves.alpha.min() <= least.alpha) & (least.alpha <= curves.alpha.max()))
+            label = "least error" if kappa == curves.kappa[-1] else None
+            axes.plot(shown.alpha, shown.error, "v", color=color, ms=6, zorder=4, label=label)
+        axes.set(xscale="log", yscale="log", xlabel=LENGTH, ylabel="mean squared error")
+        axes.set_title(f"{TITLES[name]}: τ = {panel.tau:g}, ρ = {panel.noise:g}")
+        run_points(axes, view, target, "alpha", by="kappa", curves=curves.kappa, suffix=f"_{name}")
+        axes.legend(fontsize=7)
+    theory_curves(last, view.theory.tests.icl, "test_alpha", by="alpha", label="pretrained at α")
+    tested = view.case.tested
     title = f"κ = {tested.kappa[0]:g}, τ = {tested.tau:g}, ρ = {tested.noise:g}"
     error_axes(last, view, "examples of a test context  $N/D$", title=f"new tasks, other test length: {title}")
     last.legend()
-
-
-def _draw_panel(axes: Axes, view: View, name: str) -> None:
-    """Curves of one panel, their least values, and means of drawn runs in the colors of their pools."""
-    curves, best, target = view.theory[name], view.theory[f"best_{name}"], PANELS[name]
-    for color, kappa in figures.colored(curves.kappa.values):
-        curve, least = curves.sel(kappa=kappa), best.sel(kappa=kappa)
-        figures.theory_line(axes, curve.alpha, curve[target], color=color, label=f"κ = {kappa:g}")
-        shown = least.where((curve.alpha.min() <= least.alpha) & (least.alpha <= curve.alpha.max()))
-        label = "least error" if kappa == curves.kappa[-1] else None
-        axes.plot(shown.alpha, shown.error, "v", color=color, ms=6, zorder=4, label=label)
-    axes.set(xscale="log", yscale="log", xlabel=LENGTH, ylabel="mean squared error")
-    panel = getattr(view.case, name)
-    axes.set_title(f"{TITLES[name]}: τ = {panel.tau:g}, ρ = {panel.noise:g}")
-    if view.simulation:
-        runs, label = drawn_runs(view, f"_{name}")
-        for i, (color, kappa) in enumerate(colored_as(curves.kappa.values, runs.kappa.values)):
-            one = runs.sel(kappa=kappa)
-            figures.mean_points(axes, one.whole_alpha, one[target], color=color, label=None if i else label)
-    axes.legend(fontsize=7)
 
 
 @dataclass(frozen=True)
@@ -173,7 +154,7 @@ class LeastAtBest:
 
 
 def _means_tend(name: str, where: str) -> LimitOfMeans:
-    meaning = f"Means of drawn runs on few sequences tend to the proportional limit on {where}."
+    meaning = f"Means of drawn runs on few sequences tend to the limit on {where}."
     return LimitOfMeans(f"theory/runs_{name}", f"simulation/runs_{name}", meaning, variables=(PANELS[name],))
 
 

@@ -2,11 +2,10 @@
 
 Linear attention that is pretrained on n sequences fits them exactly up to n = D(D + 1). At that point, τ = n/D² = 1
 for large D, its errors on new tasks and on tasks of the pool peak, and they fall again beyond it, while the error on
-the pretraining data itself leaves zero. Theory is the proportional limit D → ∞, and two predictions for finite
-dimension: the *pool* prediction, which keeps the pool itself and the exact moments of its contexts, and the
-*leverage* prediction, which adds that sequences differ in leverage. Simulation draws runs and fits their readouts.
-The claims are that the pool prediction tends to the limit, and that the means of runs do, both with a gap of order
-1/D. Published as figure 1 of arXiv 2405.11751; finite dimension goes beyond it.
+the pretraining data itself leaves zero. Theory is the proportional limit and two predictions for finite dimension:
+the *pool* prediction, which keeps the pool and the exact moments of its contexts, and the *leverage* prediction,
+which adds that sequences differ in leverage. Simulation draws runs and fits their readouts; pool prediction and means
+of runs tend to the limit like 1/D. Published as figure 1 of arXiv 2405.11751; finite dimension goes beyond it.
 """
 
 from collections.abc import Callable
@@ -16,13 +15,15 @@ from functools import partial
 import numpy as np
 
 from iclab import figures
-from iclab.claims import Limit
 from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import Ratios
-from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Ridge, Run, drawn_runs, simulated
-from iclab.studies.pretraining.sizes import SEQUENCES, Span, around, bounds, column, error_axes, law_of, table
+from iclab.studies.pretraining.panels import SEQUENCES, error_axes, run_points, theory_curves
+from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Ridge, in_dimension, simulated
+from iclab.studies.pretraining.sizes import Span, around, bounds, column, law_of, table
 from iclab.study import Figure, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "theory"]
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,7 @@ class Case(Checked):
 
     def runs(self, dimension: tuple[int, ...], tau: tuple[float, ...]) -> Grid:
         """Runs at finite_alpha."""
-
-        def run(dimension: int, tau: float) -> Run:
-            return Run.of(Ratios(self.finite_alpha, self.kappa, tau, self.noise), dimension, self.ridge)
-
-        return Grid.of(run, dimension=dimension, tau=tau)
+        return Grid.over(dimension, alpha=self.finite_alpha, tau=tau, **parts(self, "kappa", "noise", "ridge"))
 
     @property
     def drawn(self) -> Grid:
@@ -96,11 +93,11 @@ def figure(view: View, figure: Figure) -> None:
     """Errors on new tasks, on the pool and on the data against τ; the limit and finite dimensions."""
     new, known, finite = figure.subplots(1, 3)
     curves = view.theory.curves
+    theory_curves(new, curves.icl, "tau", by="alpha")
+    theory_curves(known, curves.idg, "tau", by="alpha")
     for color, alpha in figures.colored(curves.alpha.values):
-        curve = curves.sel(alpha=alpha)
-        figures.theory_line(new, curve.tau, curve.icl, color=color, label=f"α = {alpha:g}")
-        figures.theory_line(known, curve.tau, curve.idg, color=color)
-        figures.dashed_line(known, curve.tau, curve.train.where(curve.train > 0), color=color)
+        train = curves.train.sel(alpha=alpha)
+        figures.dashed_line(known, curves.tau, train.where(train > 0), color=color)
     limit, pool, leverage = (view.theory[name] for name in ("limit", "pool", "leverage"))
     figures.theory_line(finite, limit.tau, limit.icl, label="D → ∞")
     for color, dimension in figures.colored(pool.dimension.values, first=3):
@@ -109,9 +106,7 @@ def figure(view: View, figure: Figure) -> None:
     for dimension in leverage.dimension.values:
         label = f"leverage, D = {dimension}"
         finite.plot(leverage.tau, leverage.icl.sel(dimension=dimension), "x", color=figures.INK, ms=5, label=label)
-    if view.simulation:
-        runs, label = drawn_runs(view)
-        figures.mean_points(finite, runs.whole_tau, runs.icl, color=figures.COLORS[1], label=label)
+    run_points(finite, view, "icl", "tau")
     error_axes(new, view, SEQUENCES, title="on new tasks (ICL)")
     error_axes(known, view, SEQUENCES, title="on tasks of the pool (IDG); dashed: on the data")
     error_axes(finite, view, SEQUENCES, title="on new tasks, in finite dimension")
@@ -134,13 +129,7 @@ STUDY = Study(
     simulation=simulated,
     figure=figure,
     claims=(
-        Limit(
-            "theory/limit_at/icl",
-            "theory/pool_at/icl",
-            "The prediction for a given pool in finite dimension tends to the proportional limit.",
-            along="dimension",
-            order=1.0,
-        ),
+        in_dimension("theory/limit_at/icl", "theory/pool_at/icl", "The pool prediction tends to the limit."),
         MEANS_TEND,
     ),
     vocabulary=SIZES,

@@ -2,11 +2,10 @@
 
 Means of runs lie off the proportional limit by a term of order 1/D. Theory approximates a run in three ways: by the
 limit at the ratios of its whole sizes; by the *pool* prediction, which keeps the pool, the exact moments of contexts
-and all D(D + 1) weights; and by the *leverage* prediction, which adds that sequences differ in leverage. Predictions
-are means over a few pools. Simulation draws runs and fits their readouts, below and beyond interpolation, τ = 1. The
-claims are that the gaps of limit and pool prediction fall like 1/D, and that the leverage prediction is close to the
-means in every dimension. The limit is that of arXiv 2405.11751; the two predictions go beyond it. Findings of earlier
-runs: docs/studies/finite-size.
+and all D(D + 1) weights; and by the *leverage* prediction, which adds that sequences differ in leverage and is close
+to the means in every dimension. Predictions are means over a few pools. Simulation draws runs and fits their
+readouts, below and beyond interpolation, τ = 1. The limit is that of arXiv 2405.11751; the two predictions go beyond
+it. Findings of earlier runs: docs/studies/finite-size.
 """
 
 from collections.abc import Callable
@@ -17,11 +16,14 @@ import numpy as np
 from iclab import figures
 from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.numerics import Checked, Count, Magnitude, Magnitudes, Nonnegative
-from iclab.outcomes import Errors, Labeled
+from iclab.outcomes import Errors, Labeled, parts
 from iclab.problem import Ratios
+from iclab.studies.pretraining.panels import TITLES
 from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, simulated
-from iclab.studies.pretraining.sizes import TITLES, law_of
+from iclab.studies.pretraining.sizes import law_of
 from iclab.study import Figure, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "theory"]
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,7 @@ class Case(Checked):
     @property
     def drawn(self) -> Grid:
         """The runs that are drawn."""
-
-        def run(dimension: int, tau: float) -> Run:
-            return Run.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension, self.ridge)
-
-        return Grid.of(run, dimension=self.draws.dimension, tau=self.tau)
+        return Grid.over(self.draws.dimension, **parts(self, "alpha", "kappa", "tau", "noise", "ridge"))
 
 
 def theory(case: Case) -> dict[str, Labeled]:
@@ -104,10 +102,7 @@ STUDY = Study(
         LimitOfMeans("theory/limit", "simulation/runs", "Means of drawn runs tend to the proportional limit."),
         LimitOfMeans("theory/pool", "simulation/runs", "The pool prediction tends to the means too."),
         CloseMeans(
-            "theory/leverage",
-            "simulation/runs",
-            "The leverage prediction is close to the means in every dimension.",
-            most=0.015,
+            "theory/leverage", "simulation/runs", "The leverage prediction is close to the means.", most=0.015
         ),
     ),
     vocabulary=SIZES,

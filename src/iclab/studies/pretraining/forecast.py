@@ -14,14 +14,16 @@ import numpy as np
 from iclab import figures, planning
 from iclab.claims import Verdict
 from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Positives, Whole
-from iclab.outcomes import VOCABULARY, Labeled, labeled, vocabulary
+from iclab.outcomes import VOCABULARY, Labeled, labeled, parts, vocabulary
 from iclab.problem import Pretraining, Ratios
+from iclab.studies.pretraining.panels import SEQUENCES, TITLES
 from iclab.studies.pretraining.runs import ERRORS, SIZES, Ridge, largest
-from iclab.studies.pretraining.sizes import SEQUENCES, TITLES
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 KINDS = {
     "mean": ("mean", "mean over runs", "label²"),
@@ -58,17 +60,17 @@ class Case(Checked):
 def theory(case: Case) -> dict[str, Labeled]:
     """The forecasts of `planning`, at the whole sizes."""
 
-    def forecast(run: Pretraining) -> planning.Forecast:
-        sizes = {"context_length": run.context_length, "sequences": run.sequences, "tasks": run.tasks}
-        return planning.forecast(run.dimension, **sizes, noise=run.noise, ridge=case.ridge)
+    axes, sizes = {"tau": case.tau}, ("context_length", "sequences", "tasks", "noise")
+    found = [planning.forecast(run.dimension, **parts(run, *sizes), ridge=case.ridge) for run in case.runs()]
 
     def errors(name: str) -> Labeled:
         each = [getattr(one, name) for one in found]
-        return labeled({"tau": case.tau}, **{target: [getattr(one, target) for one in each] for target in ERRORS})
+        return labeled(axes, **{target: [getattr(one, target) for one in each] for target in ERRORS})
 
-    found = [forecast(run) for run in case.runs()]
-    sizes = labeled({"tau": case.tau}, sequences=[run.sequences for run in case.runs()])
-    return {"sizes": sizes, **{name: errors(name) for name in FORECASTS}}
+    return {
+        "sizes": labeled(axes, sequences=[run.sequences for run in case.runs()]),
+        **{name: errors(name) for name in FORECASTS},
+    }
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -80,13 +82,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     columns: dict[str, list[float]] = {}
     solver = pretraining.RidgeSolver(route=case.route, pad_to=largest(case.runs()))
     for i, run in enumerate(case.runs()):
-        fits = pretraining.fit_each(
-            run,
-            ridge=case.ridge,
-            solver=solver,
-            keys=jax.random.split(jax.random.fold_in(key, i), case.fits + case.fresh),
-        )
-        errors = [fit.errors() for fit in fits]
+        keys = jax.random.split(jax.random.fold_in(key, i), case.fits + case.fresh)
+        errors = [fit.errors() for fit in pretraining.fit_each(run, ridge=case.ridge, solver=solver, keys=keys)]
         for target in TITLES:
             drawn = np.array([getattr(one, target) for one in errors])
             band, fresh = drawn[: case.fits], drawn[case.fits :]
@@ -125,21 +122,23 @@ class Coverage:
         shares = {target: band[f"{target}_covered"] for target in TITLES}
         whole = float(np.mean([float(share.mean()) for share in shares.values()]))
         word = "most" if self.at_most else "least"
+        single = ((target, tau, share.sel(tau=tau)) for target, share in shares.items() for tau in share.tau.values)
         return Verdict(
             claim="band of single runs",
             meaning=f"The band of two standard deviations covers at {word} {100 * self.bound:g} % of fresh runs.",
             measure="share of the errors of fresh runs",
             value=whole,
             yardstick=self.bound,
-            evidence=tuple(
-                (f"{target}, τ = {tau:g}", f"{100 * float(share.sel(tau=tau).mean()):.1f} %")
-                for target, share in shares.items()
-                for tau in share.tau.values
-            ),
+            evidence=tuple((f"{name}, τ = {tau:g}", f"{100 * float(one.mean()):.1f} %") for name, tau, one in single),
             at_most=self.at_most,
         )
 
 
+WORDS = {
+    f"{target}_{kind}": (f"{symbol}({VOCABULARY[target].symbol})", f"{words}: {VOCABULARY[target].words}", unit)
+    for kind, (symbol, words, unit) in KINDS.items()
+    for target in TITLES
+}
 FULL = Case(dimension=40, tau=(0.2, 0.5, 1.5, 2.0, 4.0, 8.0), route="auto")
 
 STUDY = Study(
@@ -151,16 +150,5 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(Coverage(0.90), Coverage(0.99, at_most=True)),
-    vocabulary=SIZES
-    | vocabulary(
-        {
-            f"{target}_{kind}": (
-                f"{symbol}({VOCABULARY[target].symbol})",
-                f"{words}: {VOCABULARY[target].words}",
-                unit,
-            )
-            for kind, (symbol, words, unit) in KINDS.items()
-            for target in TITLES
-        }
-    ),
+    vocabulary=SIZES | vocabulary(WORDS),
 )

@@ -6,7 +6,7 @@ by a scan of the error over all context lengths. For few sequences the border li
 the published figure, as soon as labels are noisy. Published as figure 3 of arXiv 2405.11751; κ_c goes beyond it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -16,8 +16,11 @@ from iclab.claims import Within
 from iclab.numerics import Checked
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Ratios
-from iclab.studies.pretraining.sizes import TASKS, Span, column
+from iclab.studies.pretraining.panels import TASKS
+from iclab.studies.pretraining.sizes import Span, column
 from iclab.study import Figure, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "theory"]
 
 BORDERS = ("line", "critical", "scanned")
 TITLES = {
@@ -97,14 +100,13 @@ def figure(view: View, figure: Figure) -> None:
     figure.colorbar(colors, ax=panels, label="best context length  α*", extend="both")
 
 
+FULL = Case(kappa=Span(0.1, 2.1, 401), noise=Span(0.01, 1.0, 300))
+
 STUDY = Study(
     name="non-monotone-context",
     question=str(__doc__),
     version=1,
-    presets={
-        "quick": Preset(Case(), size=(11.0, 3.6)),
-        "full": Preset(replace(Case(), kappa=Span(0.1, 2.1, 401), noise=Span(0.01, 1.0, 300)), size=(11.0, 3.6)),
-    },
+    presets={"quick": Preset(Case(), size=(11.0, 3.6)), "full": Preset(FULL, size=(11.0, 3.6))},
     theory=theory,
     simulation=None,
     figure=figure,

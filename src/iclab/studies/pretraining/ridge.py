@@ -3,9 +3,8 @@
 A ridge λ on the readout smooths the peak of the error at τ = n/D² = 1. The best one removes it: the error then falls
 with every further pretraining sequence. The best ridge for new tasks is not the best for tasks of the pool, unless
 every context has a fresh task. Theory is the proportional limit at any ridge, without one, and at the best one for
-each target. Simulation draws runs and fits their readouts. The claims are that the formulas with ridge tend to those
-without, at first order in the ridge, and that the means of runs tend to the limit with a gap of order 1/D. The curves
-with several ridges are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
+each target; the formulas with ridge tend to those without at first order in it. Simulation draws runs and fits their
+readouts. The curves are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
 """
 
 from dataclasses import dataclass
@@ -18,12 +17,15 @@ from iclab.claims import SLACK, Verdict, fitted_order
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positives, Reals
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
-from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Run, drawn_runs, simulated
-from iclab.studies.pretraining.sizes import SEQUENCES, TITLES, Span, around, bounds, colored_as, column, error_axes
+from iclab.studies.pretraining.panels import SEQUENCES, TITLES, error_axes, run_points, theory_curves
+from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, simulated
+from iclab.studies.pretraining.sizes import Span, around, bounds, column
 from iclab.study import Axes, Figure, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
+
+__all__ = ["STUDY", "Case", "figure", "theory"]
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,8 @@ class Case(Checked):
     @property
     def drawn(self) -> Grid:
         """The runs that are drawn."""
-
-        def run(dimension: int, ridge: float, tau: float) -> Run:
-            return Run.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension, ridge)
-
-        return Grid.of(run, dimension=self.draws.dimension, ridge=self.drawn_ridge, tau=self.drawn_tau)
+        sizes = {"ridge": self.drawn_ridge, "tau": self.drawn_tau}
+        return Grid.over(self.draws.dimension, **sizes, **parts(self, "alpha", "kappa", "noise"))
 
 
 def theory(case: Case) -> dict[str, Labeled]:
@@ -85,15 +84,9 @@ def figure(view: View, figure: Figure) -> None:
     *panels, ridges = figure.subplots(1, 3)
     curves, best = view.theory.curves, view.theory.best
     for axes, (target, title) in zip(panels, TITLES.items(), strict=True):
-        for color, ridge in figures.colored(curves.ridge.values):
-            curve = curves[target].sel(ridge=ridge)
-            figures.theory_line(axes, curves.tau, curve, color=color, label=f"λ = {ridge:g}")
+        theory_curves(axes, curves[target], "tau", by="ridge")
         figures.dashed_line(axes, best.tau, best[target], color=figures.INK, label="best λ at each τ")
-        if view.simulation:
-            runs, label = drawn_runs(view)
-            for i, (color, ridge) in enumerate(colored_as(curves.ridge.values, runs.ridge.values)):
-                one = runs.sel(ridge=ridge)
-                figures.mean_points(axes, one.whole_tau, one[target], color=color, label=None if i else label)
+        run_points(axes, view, target, "tau", by="ridge", curves=curves.ridge)
         error_axes(axes, view, SEQUENCES, title=title)
     panels[0].legend(loc="upper left")
     _draw_best(ridges, best)
@@ -116,25 +109,21 @@ def _draw_best(axes: Axes, best: "xr.Dataset") -> None:
 class ExactWithoutRidge:
     """Errors with a small ridge against errors without: the largest relative gap away from the peak."""
 
-    order: float = 1.0
     far: float = 0.2  # |ln τ| that counts as away from τ = 1, where the gap vanishes like √λ
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in the ridge at which the gap vanishes."""
         small, none = result["theory/small"].to_dataset(), result["theory/none"].to_dataset()
         away = abs(np.log(none.tau)) > self.far
-        icl, idg = (abs(small[name] / none[name] - 1).where(away).max("tau").values for name in ("icl", "idg"))
-        gaps = np.maximum(icl, idg)
+        gaps = np.maximum(*(abs(small[name] / none[name] - 1).where(away).max("tau").values for name in TITLES))
+        shown = zip(small.ridge.values, gaps, strict=True)
         return Verdict(
             claim="exact without ridge",
             meaning="The formulas with ridge become those without as the ridge vanishes.",
             measure="order of the largest relative gap in the ridge",
             value=fitted_order(small.ridge.values, gaps),
-            yardstick=self.order - SLACK,
-            evidence=tuple(
-                (f"largest gap at ridge {ridge:.0e}", f"{gap:.2e}")
-                for ridge, gap in zip(small.ridge.values, gaps, strict=True)
-            ),
+            yardstick=1.0 - SLACK,
+            evidence=tuple((f"largest gap at ridge {ridge:.0e}", f"{gap:.2e}") for ridge, gap in shown),
         )
 
 

@@ -1,33 +1,32 @@
 """Grids of drawn pretraining runs: their whole sizes, their errors in theory and in simulation."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from iclab.claims import LimitOfMeans
+from iclab.claims import Limit, LimitOfMeans
 from iclab.numerics import Checked, Counts, Real, require, whole_number
 from iclab.outcomes import Errors, FittedErrors, Labeled, labeled, vocabulary
 from iclab.problem import Pretraining, Ratios
-from iclab.study import View
 
 if TYPE_CHECKING:
-    import xarray as xr
     from jaxtyping import PRNGKeyArray
 
     from iclab.problem import ContextLaw
     from iclab.simulation.pretraining import RidgeSolver
 
-__all__ = ["ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "drawn_runs", "largest", "simulated"]
+__all__ = ["ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "in_dimension", "largest", "simulated"]
+
 
 Ridge = Annotated[float, Real(at_least=0.0, infinite=True)]
 ERRORS = ("icl", "idg", "train")
 MEANS_TEND = LimitOfMeans(
-    "theory/runs",
-    "simulation/runs",
-    "Means of drawn runs tend to the proportional limit, on new tasks and on tasks of the pool.",
+    "theory/runs", "simulation/runs", "Means of drawn runs tend to the limit, on new tasks and on those of the pool."
 )
+in_dimension = partial(Limit, along="dimension", order=1.0)
 SIZES = vocabulary(
     {"bounds/loss": ("e", "errors of predicting 0 and of knowing the task", "label²")},
     sequences=("n", "pretraining sequences"),
@@ -62,10 +61,14 @@ class Run(NamedTuple):
     tasks: tuple[float, ...] | None = None
     new: "ContextLaw | None" = None
 
-    @classmethod
-    def of(cls, ratios: Ratios, dimension: int, ridge: float = 0.0) -> "Run":
-        """The run whose whole sizes are next to the ratios."""
-        return cls(Pretraining.of(ratios, dimension), ridge)
+    def mean_errors(self, solver: "RidgeSolver", keys: "PRNGKeyArray") -> FittedErrors:
+        """Means of the errors of its readout over draws, one for each key."""
+        from iclab.simulation.pretraining import fit_each
+
+        spectra = {"input_eigenvalues": self.inputs, "task_eigenvalues": self.tasks}
+        fits = fit_each(self.size, ridge=self.ridge, **spectra, solver=solver, keys=keys)
+        errors = [fit.errors(self.new) for fit in fits]
+        return FittedErrors(*(float(np.mean([getattr(one, name) for one in errors])) for name in ERRORS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,18 +87,30 @@ class Grid:
             runs[at] = run(*(values[i].item() for values, i in zip(points.values(), at, strict=True)))
         return cls(points, runs)
 
+    @classmethod
+    def over(cls, dimension: Iterable[int], *, ridge: Any = 0.0, **ratios: Any) -> "Grid":
+        """Runs whose whole sizes are next to alpha, kappa, tau and noise; any of these, or the ridge, may be an axis.
+
+        The axes are those that hold several points, the ridge first and then in the order given.
+        """
+        given = {"ridge": ridge, **ratios}
+        axes = {name: points for name, points in given.items() if np.ndim(points)}
+
+        def run(dimension: int, *point: float) -> Run:
+            one = {**given, **dict(zip(axes, point, strict=True))}
+            own = one.pop("ridge")
+            return Run(Pretraining.of(Ratios(**one), dimension), own)
+
+        return cls.of(run, dimension=dimension, **axes)
+
     def sizes(self) -> Labeled:
         """Whole sizes of every run; theory is evaluated at their ratios."""
         names = ("context_length", "tasks", "sequences")
-        values = {name: self._each(lambda run, name=name: getattr(run.size, name) or 0) for name in names}
-        return labeled(self.axes, **values)
+        return self._labeled({name: [getattr(run.size, name) or 0 for run in self.runs.flat] for name in names})
 
     def predicted(self, prediction: Callable[[Run], Errors]) -> Labeled:
         """Predicted errors of each run."""
-        found = np.empty(self.runs.shape, dtype=object)
-        for at in np.ndindex(found.shape):
-            found[at] = prediction(self.runs.item(at))
-        return self._errors(lambda name: _values(found, name))
+        return self._errors([prediction(run) for run in self.runs.flat])
 
     def limit(self) -> Labeled:
         """Errors of the proportional limit at the ratios of the whole sizes."""
@@ -110,24 +125,22 @@ class Grid:
         """
         import jax
 
-        from iclab.simulation import pretraining
+        from iclab.simulation.pretraining import RidgeSolver
 
-        found = np.empty(self.runs.shape, dtype=object)
+        found = []
         for i, (dimension, count) in enumerate(zip(draws.dimension, draws.each, strict=True)):
             own = jax.random.fold_in(key, dimension)
-            most = largest([run.size for grid in (self, *beside) for run in np.ravel(grid.runs[i])])
-            solver = pretraining.RidgeSolver(route=draws.route, pad_to=most)
-            for number, at in enumerate(np.ndindex(self.runs.shape[1:])):
-                keys = jax.random.split(jax.random.fold_in(own, number), count)
-                run: Run = self.runs.item((i, *at))
-                found[(i, *at)] = _mean_errors(run, solver, keys)
-        return self._errors(lambda name: _values(found, name))
+            most = largest([run.size for grid in (self, *beside) for run in grid.runs[i].flat])
+            solver = RidgeSolver(route=draws.route, pad_to=most)
+            for number, run in enumerate(self.runs[i].flat):
+                found.append(run.mean_errors(solver, jax.random.split(jax.random.fold_in(own, number), count)))
+        return self._errors(found)
 
-    def _each(self, value: Callable[[Run], float]) -> np.ndarray:
-        return np.reshape([value(run) for run in self.runs.flat], self.runs.shape)
+    def _errors(self, found: Sequence[Errors | FittedErrors]) -> Labeled:
+        return self._labeled({name: [float(getattr(errors, name)) for errors in found] for name in ERRORS})
 
-    def _errors(self, values: Callable[[str], np.ndarray]) -> Labeled:
-        return labeled(self.axes, **{name: values(name) for name in ERRORS})
+    def _labeled(self, columns: Mapping[str, Sequence[float]]) -> Labeled:
+        return labeled(self.axes, **{name: np.reshape(each, self.runs.shape) for name, each in columns.items()})
 
 
 class DrawnCase(Protocol):
@@ -145,39 +158,8 @@ def simulated(case: DrawnCase, *, key: "PRNGKeyArray") -> dict[str, Labeled]:
     return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
-def _mean_errors(run: Run, solver: "RidgeSolver", keys: "PRNGKeyArray") -> FittedErrors:
-    from iclab.simulation import pretraining
-
-    fits = pretraining.fit_each(
-        run.size,
-        ridge=run.ridge,
-        input_eigenvalues=run.inputs,
-        task_eigenvalues=run.tasks,
-        solver=solver,
-        keys=keys,
-    )
-    errors = [fit.errors(run.new) for fit in fits]
-    return FittedErrors(*(float(np.mean([getattr(one, name) for one in errors])) for name in ERRORS))
-
-
 def largest(sizes: list[Pretraining]) -> Pretraining:
     """A run with as many sequences and tasks as any of several."""
     pools = [size.tasks for size in sizes if size.tasks is not None]
     most = max(size.sequences for size in sizes)
     return replace(sizes[0], sequences=most, tasks=max(pools) if pools else None, balanced=False)
-
-
-def _values(found: np.ndarray, name: str) -> np.ndarray:
-    return np.reshape([float(getattr(errors, name)) for errors in found.flat], found.shape)
-
-
-def drawn_runs(view: View, suffix: str = "") -> tuple["xr.Dataset", str]:
-    """Errors of drawn runs in the highest dimension with the ratios of their whole sizes, and their label.
-
-    Of groups `runs` and `sizes` with the suffix. The ratios are `whole_alpha`, `whole_kappa` and `whole_tau`.
-    """
-    runs, sizes = view.simulation[f"runs{suffix}"], view.theory[f"sizes{suffix}"]
-    d = runs.dimension.values[-1]
-    runs, sizes = runs.sel(dimension=d), sizes.sel(dimension=d)
-    whole = {"alpha": sizes.context_length / d, "kappa": sizes.tasks / d, "tau": sizes.sequences / d**2}
-    return runs.assign({f"whole_{name}": ratio for name, ratio in whole.items()}), f"drawn runs, D = {d}"

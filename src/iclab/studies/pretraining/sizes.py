@@ -1,4 +1,4 @@
-"""Shared parts of studies of finite pretraining: grids of sizes, pools of given dimension, panels of errors."""
+"""Sizes of finite pretraining: grids of them, pools of given dimension, predictions over a grid."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,24 +7,14 @@ from typing import Annotated
 import numpy as np
 from jaxtyping import Float
 
-from iclab import figures
 from iclab.numerics import Checked, Positive, Whole, require
 from iclab.outcomes import Errors, Labeled, labeled
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.studies.pretraining.runs import ERRORS
-from iclab.study import Axes, View
 
-__all__ = [
-    "LENGTH", "SEQUENCES", "TASKS", "TITLES", "Span", "around", "bounds", "colored_as", "column", "error_axes",
-    "law_of", "pool_of", "table",
-]  # fmt: skip
+__all__ = ["Span", "around", "bounds", "column", "law_of", "pool_of", "table"]
 
 _STREAM = 20250517  # of pools at finite dimension, which theory takes as given
-
-TITLES = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
-LENGTH = "examples of a context  $\\alpha = N/D$"
-TASKS = "tasks of the pool  $\\kappa = K/D$"
-SEQUENCES = "pretraining sequences  $\\tau = n/D^2$"
 
 
 @dataclass(frozen=True)
@@ -87,21 +77,3 @@ def table(prediction: Callable[..., Errors], *axes: Iterable) -> dict[str, Float
 def bounds(noise: float) -> Labeled:
     """The errors of predicting 0 and of knowing the task."""
     return labeled({"plateau": None}, loss=np.array([1 + noise, noise]))
-
-
-def error_axes(axes: Axes, view: View, sizes: str, *, title: str) -> None:
-    """Logarithmic axes of sizes and errors, with the bounds of the study as dotted lines where they are in view."""
-    axes.set(xscale="log", yscale="log", title=title, xlabel=sizes, ylabel="mean squared error")
-    seen = axes.get_ylim()
-    levels = view.theory.bounds.loss.values
-    for level, name, side in zip(levels, ("1 + ρ", "ρ"), ("bottom", "top"), strict=True):
-        if seen[0] < level < seen[1]:
-            figures.level_lines(axes, [level])
-            axes.annotate(name, (1.01, level), xycoords=("axes fraction", "data"), va=side, size=7, color="#777777")
-    axes.set_ylim(seen)
-
-
-def colored_as(curves: Iterable[float], points: Iterable[float]) -> list[tuple[str, float]]:
-    """Points in the colors of curves with the same values, in ink where there is no such curve."""
-    colors = {value: color for color, value in figures.colored(curves)}
-    return [(colors.get(point, figures.INK), point) for point in points]

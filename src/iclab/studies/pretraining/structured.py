@@ -3,9 +3,8 @@
 Inputs and tasks have power-law spectra in one eigenbasis, strong inputs with weak tasks, scaled so that labels vary
 as much as those of white data; new tasks are white, and their contexts may have another length than those of
 pretraining. Theory is the proportional limit with the spectrum of each dimension, at the ratios of its whole sizes.
-Simulation draws runs, fits their readouts and takes their errors under the test law. The claim is that the means of
-runs tend to the limit with a gap of order 1/D, on new tasks and on tasks of the pool. Extends arXiv 2405.11751, whose
-data are white.
+Simulation draws runs, fits their readouts and takes their errors under the test law; their means tend to the limit
+like 1/D. Extends arXiv 2405.11751, whose data are white.
 """
 
 from dataclasses import dataclass, replace
@@ -17,9 +16,12 @@ from iclab.claims import LimitOfMeans
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, drawn_runs, simulated
-from iclab.studies.pretraining.sizes import SEQUENCES, Span, bounds, error_axes
+from iclab.studies.pretraining.panels import SEQUENCES, error_axes, run_points
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, simulated
+from iclab.studies.pretraining.sizes import Span, bounds
 from iclab.study import Figure, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "theory"]
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,7 @@ def figure(view: View, figure: Figure) -> None:
     for axes, (target, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         figures.theory_line(axes, curves.tau, curves[target], color=figures.COLORS[0], label="structured data")
         figures.dashed_line(axes, white.tau, white[target], color=ink, label="white data, same ratios, no shift")
-        if view.simulation:
-            runs, label = drawn_runs(view)
-            figures.mean_points(axes, runs.whole_tau, runs[target], color=figures.COLORS[1], label=label)
+        run_points(axes, view, target, "tau")
         error_axes(axes, view, SEQUENCES, title=title)
         axes.legend(fontsize=7)
 
@@ -126,9 +126,7 @@ STUDY = Study(
     figure=figure,
     claims=(
         LimitOfMeans(
-            "theory/runs",
-            "simulation/runs",
-            "Means of drawn runs tend to the proportional limit, on new tasks of another law and on the pool.",
+            "theory/runs", "simulation/runs", "Means tend to the limit, on new tasks of another law and on the pool."
         ),
     ),
     vocabulary=SIZES,

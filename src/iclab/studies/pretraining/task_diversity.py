@@ -1,15 +1,11 @@
 """How many tasks must pretraining see before a new one is no harder than a known one?
 
 The gap g between the errors on new tasks and on tasks of the pool closes, for linear attention, where the pool has as
-many tasks as inputs have entries, κ = K/D = 1: for infinite context length and pretraining it is 1 − κ below and 0
-above. The Bayes estimator that knows the pool (dMMSE) has no such transition. It singles out a task of the pool until
-there are exp(s_c D) of them, where s_c is the information of a context on its task. Published as figure 4 of arXiv
-2405.11751; the limit of dMMSE goes beyond it.
-
-Theory is the proportional limit, the prediction for a pool of finite dimension, dMMSE for explicit pools, and dMMSE
-in the limit, a random-energy model. Simulation draws runs and fits their readouts, and applies dMMSE to drawn
-contexts. The claims are that the mean gap of finite pools tends to the limit, that the errors of drawn runs do, and
-that dMMSE has the predicted gap.
+many tasks as inputs have entries, κ = K/D = 1. The Bayes estimator that knows the pool (dMMSE) has no such
+transition: it singles out a task until there are exp(s_c D) of them, s_c being the information of a context on its
+task. Theory is the proportional limit, the prediction for given pools, and dMMSE for these and in the limit, a
+random-energy model. Simulation draws runs and fits their readouts, and applies dMMSE to drawn contexts. Published as
+figure 4 of arXiv 2405.11751; the limit of dMMSE goes beyond it.
 """
 
 from dataclasses import dataclass
@@ -17,13 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from iclab import figures
-from iclab.claims import Limit, WithinErrors
+from iclab.claims import WithinErrors
 from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives, require
 from iclab.outcomes import Errors, Labeled, labeled, parts, vocabulary
 from iclab.problem import ContextLaw, Ratios
-from iclab.studies.pretraining.runs import MEANS_TEND, SIZES, Draws, Grid, Run, drawn_runs
-from iclab.studies.pretraining.sizes import TASKS, Span, bounds, column, law_of, pool_of, table
+from iclab.studies.pretraining.panels import TASKS, drawn_runs, theory_curves
+from iclab.studies.pretraining.runs import MEANS_TEND, SIZES, Draws, Grid, in_dimension
+from iclab.studies.pretraining.sizes import Span, bounds, column, law_of, pool_of, table
 from iclab.study import Axes, Figure, Key, Preset, Study, View
+
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,8 @@ class Case(Checked):
     @property
     def drawn(self) -> Grid:
         """The runs that are drawn, without ridge."""
-
-        def run(dimension: int, kappa: float) -> Run:
-            return Run.of(Ratios(self.finite_alpha, kappa, self.finite_tau, self.noise), dimension)
-
-        return Grid.of(run, dimension=self.draws.dimension, kappa=self.drawn_kappa)
+        sizes = {"alpha": self.finite_alpha, "tau": self.finite_tau, "noise": self.noise}
+        return Grid.over(self.draws.dimension, kappa=self.drawn_kappa, **sizes)
 
     def law(self, dimension: int, kappa: float, pool: int = 0) -> ContextLaw:
         """Contexts at finite dimension, with one of the pools."""
@@ -83,32 +79,28 @@ def theory(case: Case) -> dict[str, Labeled]:
     from iclab.theory.generalization import diversity_gap
 
     def pool(dimension: int, kappa: float, number: int) -> Errors:
-        law = case.law(dimension, kappa, number)
-        return pool_errors(law, max(1, round(case.finite_tau * dimension**2)))
+        return pool_errors(case.law(dimension, kappa, number), max(1, round(case.finite_tau * dimension**2)))
 
     def dmmse_gap(kappa: float) -> float:
         errors = pool_dmmse_errors(case.law(case.bayes_dimension, kappa), contexts=case.contexts)
         return float(errors.icl - errors.idg)
 
-    alpha, kappa, some = column(case.alpha), case.kappa.grid(), np.array(case.finite_kappa)
+    kappa, some = case.kappa.grid(), np.array(case.finite_kappa)
+    alpha, bayes = column(case.alpha), (case.bayes_alpha, case.bayes_noise)
     pools = table(pool, case.dimension, case.finite_kappa, range(case.pools))
-    mean_gap = np.mean(pools["icl"] - pools["idg"], axis=-1)
-    threshold = float(task_threshold(case.bayes_alpha, case.bayes_noise))
-    below = threshold * (1 - 1e-9)  # errors jump there
-    s = np.sort([*np.linspace(0, 1.5, 121) * threshold, below])
-    many = dmmse_errors(case.bayes_alpha, case.bayes_noise, s)
+    threshold = float(task_threshold(*bayes))
+    s = np.sort([*np.linspace(0, 1.5, 121) * threshold, threshold * (1 - 1e-9)])  # errors jump at the threshold
     gap = diversity_gap(Ratios(alpha, kappa, case.tau_for_alpha * alpha, case.noise))
     limit = diversity_gap(Ratios(case.finite_alpha, some, case.finite_tau, case.noise))
+    mean_gap, dmmse = np.mean(pools["icl"] - pools["idg"], axis=-1), [[dmmse_gap(one) for one in some.tolist()]]
     return {
         "gap": labeled({"alpha": case.alpha, "kappa": kappa}, gap=gap),
         "lasting": labeled({"kappa": kappa}, gap=diversity_gap(Ratios(np.inf, kappa, np.inf, case.noise))),
         "limit": labeled({"kappa": some}, gap=limit),
         "pool": labeled({"dimension": case.dimension, "kappa": some}, gap=mean_gap),
-        "dmmse": labeled(
-            {"dimension": [case.bayes_dimension], "kappa": some}, gap=[[*map(dmmse_gap, some.tolist())]]
-        ),
-        "exponential": labeled({"log_tasks": s}, **parts(many, "icl", "idg")),
-        "threshold": labeled({}, log_tasks=threshold, error=ridge_error(case.bayes_alpha, case.bayes_noise)),
+        "dmmse": labeled({"dimension": [case.bayes_dimension], "kappa": some}, gap=dmmse),
+        "exponential": labeled({"log_tasks": s}, **parts(dmmse_errors(*bayes, s), "icl", "idg")),
+        "threshold": labeled({}, log_tasks=threshold, error=ridge_error(*bayes)),
         "sizes": case.drawn.sizes(),
         "runs": case.drawn.limit(),
         "bounds": bounds(case.bayes_noise),
@@ -139,20 +131,17 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 def figure(view: View, figure: Figure) -> None:
     """The gap against κ in the limit and in finite dimension, and errors of dMMSE against ln K/D."""
     limit, finite, bayes = figure.subplots(1, 3)
-    case, gaps, lasting = view.case, view.theory.gap, view.theory.lasting
-    for color, alpha in figures.colored(gaps.alpha.values):
-        figures.theory_line(limit, gaps.kappa, gaps.gap.sel(alpha=alpha), color=color, label=f"α = {alpha:g}")
+    case, lasting = view.case, view.theory.lasting
+    theory_curves(limit, view.theory.gap.gap, "kappa", by="alpha")
     open_gap = lasting.gap.where(lasting.gap > 0)
     figures.dashed_line(limit, lasting.kappa, open_gap, color=figures.INK, label="α = τ = ∞: 1 − κ")
+    limit.set(title=f"linear attention: τ = {case.tau_for_alpha:g} α, ρ = {case.noise:g}", ylabel="gap  ICL − IDG")
     _draw_finite(finite, view)
-    limit.set_title(f"linear attention: τ = {case.tau_for_alpha:g} α, ρ = {case.noise:g}")
-    sizes = f"α = {case.finite_alpha:g}, τ = {case.finite_tau:g}, ρ = {case.noise:g}"
-    finite.set_title(f"finite D, and dMMSE: {sizes}")
+    finite.set_title(f"finite D, and dMMSE: α = {case.finite_alpha:g}, τ = {case.finite_tau:g}, ρ = {case.noise:g}")
     for axes in (limit, finite):
         axes.set(xscale="log", yscale="log", xlabel=TASKS)
         axes.legend(fontsize=7)
     limit.set_ylim(bottom=1e-4)
-    limit.set_ylabel("gap  ICL − IDG")
     _draw_bayes(bayes, view)
 
 
@@ -160,9 +149,7 @@ def _draw_finite(axes: Axes, view: View) -> None:
     """Gaps at finite dimension: predictions, mean gaps of runs in the highest dimension, dMMSE on drawn contexts."""
     limit, pool, dmmse = (view.theory[name] for name in ("limit", "pool", "dmmse"))
     figures.theory_line(axes, limit.kappa, limit.gap, label="linear attention, D → ∞")
-    for color, dimension in figures.colored(pool.dimension.values):
-        gap, label = pool.gap.sel(dimension=dimension), f"pool, D = {dimension}"
-        figures.dashed_line(axes, pool.kappa, gap, color=color, label=label)
+    theory_curves(axes, pool.gap, "kappa", by="dimension", label="pool, D", line=figures.dashed_line)
     bayes, label = dmmse.isel(dimension=0), f"dMMSE, D = {int(dmmse.dimension[0])}"
     figures.theory_line(axes, bayes.kappa, bayes.gap, color=figures.COLORS[3], label=label)
     if view.simulation:
@@ -200,19 +187,9 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        Limit(
-            "theory/limit/gap",
-            "theory/pool/gap",
-            "The gap that is predicted for given pools tends to that of the proportional limit.",
-            along="dimension",
-            order=1.0,
-        ),
+        in_dimension("theory/limit/gap", "theory/pool/gap", "The mean gap of given pools tends to the limit."),
         MEANS_TEND,
-        WithinErrors(
-            "theory/dmmse/gap",
-            "simulation/dmmse/gap",
-            "dMMSE on drawn contexts has the gap that is predicted for its pools.",
-        ),
+        WithinErrors("theory/dmmse/gap", "simulation/dmmse/gap", "dMMSE on drawn contexts has the predicted gap."),
     ),
     vocabulary=SIZES
     | vocabulary(

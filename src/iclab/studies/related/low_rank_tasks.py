@@ -21,6 +21,8 @@ from iclab.problem import Lengths
 from iclab.studies.related.claims import below
 from iclab.study import Figure, Key, Preset, Study, View
 
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
 WEIGHT, DIRECTION = 0.5, np.array([0.9, -0.6, 0.5])  # M = WEIGHT·I and the query of drawn attention weights
 
 

@@ -25,6 +25,8 @@ from iclab.study import Figure, Key, Preset, Study, View
 if TYPE_CHECKING:
     from iclab.theory.related.rank_limited import TestContexts
 
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
 
 @dataclass(frozen=True)
 class Case(Checked):

@@ -23,6 +23,8 @@ from iclab.study import Figure, Key, Preset, Study, View
 if TYPE_CHECKING:
     from iclab.simulation.related.token_networks import TokenLosses
 
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
 Network = tuple[int, bool, bool, str]  # layers, mask, positions, tokens that are predicted in training
 
 ROWS = ("one layer", "two layers", "two, mask", "two, mask, positions")

@@ -24,6 +24,8 @@ from iclab.problem import Lengths
 from iclab.studies.related.claims import below, close
 from iclab.study import Figure, Key, Preset, Study, View
 
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
 Each = Float[np.ndarray, "noise"]  # a number for each noise
 BLOCKS = 120  # batches of the test of a trained matrix
 

@@ -1,0 +1,64 @@
+"""Panels of studies of finite pretraining: errors against sizes, curves of theory, drawn runs."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iclab import figures
+from iclab.outcomes import VOCABULARY
+from iclab.study import Axes, View
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["LENGTH", "SEQUENCES", "TASKS", "TITLES", "drawn_runs", "error_axes", "run_points", "theory_curves"]
+
+TITLES = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
+LENGTH = "examples of a context  $\\alpha = N/D$"
+TASKS = "tasks of the pool  $\\kappa = K/D$"
+SEQUENCES = "pretraining sequences  $\\tau = n/D^2$"
+
+
+def error_axes(axes: Axes, view: View, sizes: str, *, title: str) -> None:
+    """Logarithmic axes of sizes and errors, with the bounds of the study as dotted lines where they are in view."""
+    axes.set(xscale="log", yscale="log", title=title, xlabel=sizes, ylabel="mean squared error")
+    seen = axes.get_ylim()
+    levels = view.theory.bounds.loss.values
+    for level, name, side in zip(levels, ("1 + ρ", "ρ"), ("bottom", "top"), strict=True):
+        if seen[0] < level < seen[1]:
+            figures.level_lines(axes, [level])
+            axes.annotate(name, (1.01, level), xycoords=("axes fraction", "data"), va=side, size=7, color="#777777")
+    axes.set_ylim(seen)
+
+
+def theory_curves(
+    axes: Axes, values: "xr.DataArray", along: str, *, by: str, label: str = "", line: Any = figures.theory_line
+) -> None:
+    """Theory along one axis, a color for each point of another, labeled with its symbol."""
+    for color, point in figures.colored(values[by].values):
+        words = f"{label or VOCABULARY[by].symbol} = {point:g}"
+        line(axes, values[along], values.sel({by: point}), color=color, label=words)
+
+
+def run_points(
+    axes: Axes, view: View, target: str, along: str, *, by: str | None = None, curves: Any = (), suffix: str = ""
+) -> None:
+    """Drawn runs at their whole sizes; for each point `by` in the color of the curve with it, in ink without one."""
+    if view.simulation:
+        runs, label = drawn_runs(view, suffix)
+        if by is None:
+            figures.mean_points(axes, runs[f"whole_{along}"], runs[target], color=figures.COLORS[1], label=label)
+            return
+        colors = {point: color for color, point in figures.colored(np.asarray(curves).tolist())}
+        for i, point in enumerate(runs[by].values.tolist()):
+            one, color = runs.sel({by: point}), colors.get(point, figures.INK)
+            figures.mean_points(axes, one[f"whole_{along}"], one[target], color=color, label=None if i else label)
+
+
+def drawn_runs(view: View, suffix: str = "") -> tuple["xr.Dataset", str]:
+    """Errors of drawn runs in the highest dimension, with `whole_alpha`, `whole_kappa` and `whole_tau`; a label."""
+    runs, sizes = view.simulation[f"runs{suffix}"], view.theory[f"sizes{suffix}"]
+    d = runs.dimension.values[-1]
+    runs, sizes = runs.sel(dimension=d), sizes.sel(dimension=d)
+    whole = {"alpha": sizes.context_length / d, "kappa": sizes.tasks / d, "tau": sizes.sequences / d**2}
+    return runs.assign({f"whole_{name}": ratio for name, ratio in whole.items()}), f"drawn runs, D = {d}"
