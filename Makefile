@@ -6,7 +6,10 @@ READY := .venv/ready
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help report test test-all lint benchmarks clean
+# Packages whose annotations `make shapes` checks; studies and outcomes refuse bad values by name instead.
+SHAPES := iclab.theory,iclab.simulation,iclab.spectra,iclab.inspection,iclab.planning,iclab.problem,iclab.numerics,iclab.attention,iclab.published
+
+.PHONY: help report test test-all shapes lint benchmarks clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,6 +22,9 @@ test: $(READY)  ## the fast tests
 
 test-all: $(READY)  ## the fast tests and the slow witnesses
 	$(BIN)/pytest -q -n 2
+
+shapes: $(READY)  ## the fast tests, with shapes and types of annotations checked at run time
+	$(BIN)/pytest -q -n 2 -m "not slow" --jaxtyping-packages=$(SHAPES),beartype.beartype
 
 lint: $(READY)  ## style, types, and who may import whom
 	$(BIN)/ruff check src tests benchmarks examples

@@ -1,12 +1,14 @@
 """Theory against one-pass SGD on drawn tokens: expected loss, small noise, mode strengths, undriven blocks."""
 
+from typing import NamedTuple
+
 import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from iclab import Regression
-from iclab.outcomes import GammaRuns, LossSample
+from iclab.outcomes import GammaRuns
 from iclab.simulation.linear.scalar_sgd import gamma_sgd, head_sgd
 from iclab.simulation.linear.transformer_sgd import transformer_sgd
 from iclab.theory import modes, population, sgd
@@ -24,9 +26,20 @@ def deviations(runs: GammaRuns, problem: Regression, *, rate: float, batch: int)
     records = len(runs.time)
     every = round(runs.time[1] / rate)
     expected = sgd.expected_loss(problem, rate=rate, batch=batch, steps=every * (records - 1)).loss[::every]
-    by_weights = LossSample.of(runs.time, population.loss(population.moments(problem), runs.gamma))
-    by_batch = LossSample.of(runs.time, runs.batch_loss)
-    return np.stack([(s.loss - expected)[1:] / s.standard_error[1:] for s in (by_weights, by_batch)])
+    samples = (sample(population.loss(population.moments(problem), runs.gamma)), sample(runs.batch_loss))
+    return np.stack([(one.loss - expected)[1:] / one.standard_error[1:] for one in samples])
+
+
+class Sample(NamedTuple):
+    loss: np.ndarray
+    standard_error: np.ndarray
+    median: np.ndarray
+
+
+def sample(losses: np.ndarray) -> Sample:
+    """Mean over runs with its standard error, and median, of losses with a run a row."""
+    error = np.std(losses, axis=0, ddof=1) / np.sqrt(len(losses))
+    return Sample(np.mean(losses, axis=0), error, np.median(losses, axis=0))
 
 
 def test_mean_loss_of_runs_on_gamma_is_the_expected_loss() -> None:
@@ -45,7 +58,7 @@ def test_mean_loss_of_twenty_thousand_runs_is_the_expected_loss_at_every_record(
 def test_typical_runs_stay_small_where_the_expected_loss_explodes() -> None:
     # .05 > critical rate .0414 at B = 3: the expectation exceeds 10³ at step 100
     runs = gamma_sgd(REFERENCE, rate=0.05, batch=3, steps=100, every=100, key=keys(400))
-    losses = LossSample.of(runs.time, population.loss(population.moments(REFERENCE), runs.gamma))
+    losses = sample(population.loss(population.moments(REFERENCE), runs.gamma))
     assert sgd.expected_loss(REFERENCE, rate=0.05, batch=3, steps=100).loss[-1] > 1e3
     assert losses.median[-1] < 2
 
@@ -54,9 +67,9 @@ def test_runs_on_one_head_follow_the_small_noise_loss_and_balance() -> None:
     run = {"rate": 0.005, "batch": 16, "steps": 60, "start": (0.5, 0.3)}
     runs = head_sgd(REFERENCE, every=20, key=keys(1000), **run)
     expected = sgd.small_noise_loss(REFERENCE, **run)
-    losses = LossSample.of(runs.time, population.loss(population.moments(REFERENCE), runs.gamma))
+    losses = sample(population.loss(population.moments(REFERENCE), runs.gamma))
     assert np.all(np.abs(losses.loss - expected.loss[::20])[1:] < 4 * losses.standard_error[1:])
-    balance = LossSample.of(runs.time, runs.value**2 - np.sum(runs.key_query**2, axis=(-2, -1)))
+    balance = sample(runs.value**2 - np.sum(runs.key_query**2, axis=(-2, -1)))
     assert np.all(np.abs(balance.loss - expected.balance[::20])[1:] < 4 * balance.standard_error[1:])
 
 
@@ -65,7 +78,7 @@ def test_six_thousand_runs_on_one_head_follow_the_small_noise_loss() -> None:
     run = {"rate": 0.005, "batch": 16, "steps": 300, "start": (0.5, 0.3)}
     runs = head_sgd(REFERENCE, every=50, key=keys(6000), **run)
     expected = sgd.small_noise_loss(REFERENCE, **run)
-    losses = LossSample.of(runs.time, population.loss(population.moments(REFERENCE), runs.gamma))
+    losses = sample(population.loss(population.moments(REFERENCE), runs.gamma))
     assert np.all(np.abs(losses.loss - expected.loss[::50])[1:] < 4 * losses.standard_error[1:])
     # the noise it predicts is seen: descent alone is off by many standard errors
     assert losses.loss[-1] - expected.deterministic[-1] > 10 * losses.standard_error[-1]

@@ -16,9 +16,10 @@ from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
-from iclab.numerics import positive, whole_number
+from iclab.numerics import Validated, positive, whole_number
 
 __all__ = [
     "Units", "context_length", "eigenvalues", "merged_start", "merged_units", "separate_start", "separate_units",
@@ -56,11 +57,11 @@ class Units:
         """The rate to ten decimals, as those cases state it whose results were stored with it."""
         return round(self.rate, 10)
 
-    def time(self, epochs: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    def time(self, epochs: Validated[ArrayLike]) -> float | Float[Array, "*n"]:
         """Training time, in units of τ, after so many published epochs."""
         return self.rate * np.asarray(epochs, dtype=float)
 
-    def epochs(self, time: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    def epochs(self, time: Validated[ArrayLike]) -> float | Float[Array, "*n"]:
         """Published epochs, fractions of one included, after a training time in units of τ."""
         return np.asarray(time, dtype=float) / self.rate
 
@@ -73,7 +74,7 @@ class Units:
         return type(ours)(*(np.asarray(part) / self.weight_scale for part in vars(ours).values()))
 
 
-def context_length(sequence_length: int) -> int:
+def context_length(sequence_length: Validated[int]) -> int:
     """Context length N of a published sequence length, which counts the query too.
 
     Raises ValueError for fewer than two tokens.
@@ -107,7 +108,7 @@ def token_units(learning_rate: float) -> Units:
     return Units(learning_rate, 1.0)
 
 
-def eigenvalues(dimension: int) -> tuple[float, ...]:
+def eigenvalues(dimension: Validated[int]) -> tuple[float, ...]:
     """Published spectrum of the inputs: proportional to D, D−1, …, 1, of trace one.
 
     Raises ValueError for a dimension below 1.

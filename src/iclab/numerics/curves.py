@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
+from iclab.numerics.annotations import Validated
 from iclab.numerics.checks import require
 
 __all__ = ["Stage", "first_below", "rests_and_drops", "stages"]
@@ -23,8 +25,8 @@ class Stage:
 
 
 def stages(
-    time: Float[Array, "time"],
-    loss: Float[Array, "time"],
+    time: Validated[ArrayLike],
+    loss: Validated[ArrayLike],
     *,
     extent: float = 0.05,
     slope: float = 0.02,
@@ -60,7 +62,7 @@ def stages(
     return tuple(Stage(*map(float, (time[b], time[e], loss[b], loss[e]))) for b, e in found)
 
 
-def _require_curve(time: Float[Array, "time"], loss: Float[Array, "time"]) -> None:
+def _require_curve(time: Array, loss: Array) -> None:
     require(
         time.ndim == 1 and time.shape == loss.shape,
         f"time and loss must be two lists of one length; got shapes {time.shape} and {loss.shape}.",

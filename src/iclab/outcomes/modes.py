@@ -1,7 +1,6 @@
 """Outcomes of training two-factor transformers and of one-pass SGD."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +8,7 @@ from jaxtyping import Float
 from iclab.outcomes.labeled import quantity
 
 __all__ = [
-    "ExpectedLoss", "GammaRuns", "HeadRuns", "LossSample", "MatrixCurves", "ModeCurves", "ModeDescent",
+    "ExpectedLoss", "GammaRuns", "HeadRuns", "MatrixCurves", "ModeCurves", "ModeDescent",
     "SingleHeadCurves", "SmallNoiseLoss", "TransformerCurves",
 ]  # fmt: skip
 
@@ -25,7 +24,7 @@ class ModeCurves:
     loss: Float[np.ndarray, "time"] = quantity("L", "time", unit="label²", words="mean squared error")
 
     @classmethod
-    def of(cls, time: np.ndarray, value: np.ndarray, key_query: np.ndarray, loss: np.ndarray) -> Self:
+    def of(cls, time: np.ndarray, value: np.ndarray, key_query: np.ndarray, loss: np.ndarray) -> "ModeCurves":
         """The curves of given weights; the strengths are their products."""
         return cls(time, value, key_query, value * key_query, loss)
 
@@ -49,12 +48,16 @@ class MatrixCurves:
     """
 
     time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    value: Float[np.ndarray, "time row column"] = quantity("p", "time", "row", "column", words="value matrix")
-    key_query: Float[np.ndarray, "time row column"] = quantity("q", "time", "row", "column", words="key-query matrix")
-    strength: Float[np.ndarray, "time mode"] = quantity("p q", "time", "mode", words="strength of a mode")
-    misalignment: Float[np.ndarray, "time"] = quantity("off/all", "time", words="share of the norm off the diagonals")
-    balance: Float[np.ndarray, "time"] = quantity("|p|²−|q|²", "time", words="balance of the two factors")
-    loss: Float[np.ndarray, "time"] = quantity("L", "time", unit="label²", words="mean squared error")
+    value: Float[np.ndarray, "*run time row column"] = quantity("p", "time", "row", "column", words="value matrix")
+    key_query: Float[np.ndarray, "*run time row column"] = quantity(
+        "q", "time", "row", "column", words="key-query matrix"
+    )
+    strength: Float[np.ndarray, "*run time mode"] = quantity("p q", "time", "mode", words="strength of a mode")
+    misalignment: Float[np.ndarray, "*run time"] = quantity(
+        "off/all", "time", words="share of the norm off the diagonals"
+    )
+    balance: Float[np.ndarray, "*run time"] = quantity("|p|²−|q|²", "time", words="balance of the two factors")
+    loss: Float[np.ndarray, "*run time"] = quantity("L", "time", unit="label²", words="mean squared error")
 
     @staticmethod
     def readings(value: np.ndarray, key_query: np.ndarray) -> dict[str, np.ndarray]:
@@ -75,7 +78,7 @@ class TransformerCurves(MatrixCurves):
     entries that read labels. The loss is that of the batch each step is taken on, before the step.
     """
 
-    stray: Float[np.ndarray, "time"] = quantity("|p₁|, |q₂|", "time", words="norm of the undriven blocks")
+    stray: Float[np.ndarray, "*run time"] = quantity("|p₁|, |q₂|", "time", words="norm of the undriven blocks")
 
 
 @dataclass(frozen=True)
@@ -155,21 +158,3 @@ class HeadRuns:
     def gamma(self) -> Float[np.ndarray, "*run time row column"]:
         """Γ = u U."""
         return self.value[..., None, None] * self.key_query
-
-
-@dataclass(frozen=True)
-class LossSample:
-    """Mean squared error over independent runs: mean with its standard error, and median."""
-
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "time"] = quantity("⟨L⟩", "time", unit="label²", words="mean over runs")
-    standard_error: Float[np.ndarray, "time"] = quantity(
-        "±", "time", unit="label²", words="standard error of the mean"
-    )
-    median: Float[np.ndarray, "time"] = quantity("med L", "time", unit="label²", words="median over runs")
-
-    @classmethod
-    def of(cls, time: np.ndarray, losses: Float[np.ndarray, "run time"]) -> Self:
-        """The sample of given losses, one run a row."""
-        error = np.std(losses, axis=0, ddof=1) / np.sqrt(len(losses))
-        return cls(time, np.mean(losses, axis=0), error, np.median(losses, axis=0))

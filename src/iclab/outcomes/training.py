@@ -16,7 +16,7 @@ class LossCurve:
     """Mean squared error along training."""
 
     time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "time"] = quantity("L", "time", unit="label²", words="mean squared error")
+    loss: Float[np.ndarray, "*batch time"] = quantity("L", "time", unit="label²", words="mean squared error")
 
 
 @dataclass(frozen=True)
