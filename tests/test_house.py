@@ -118,6 +118,24 @@ def test_a_path_of_the_last_version_names_its_successor(old: str) -> None:
         importlib.import_module(f"iclab.{MOVED[old]}")
 
 
+@pytest.mark.parametrize(
+    ("line", "successor"),
+    [
+        ("from iclab import conventions", "iclab.published"),
+        ("from iclab.theory import softmax_window", "iclab.theory.softmax.window"),
+        ("from iclab.spectra import integrity", "iclab.spectra.observation.integrity"),
+        ("from iclab.simulation import snapshots", "iclab.simulation.networks.snapshots"),
+        ("from iclab.studies import training", "iclab.studies.dynamics.training"),
+        ("from iclab.agreement import Verdict", "iclab.claims"),
+        ("from iclab.outcomes import Levels", "iclab.outcomes (labeled arrays)"),
+        ("from iclab.theory.modes import head_flow", "iclab.theory.modes (single_head_flow)"),
+    ],
+)
+def test_imports_written_for_the_last_version_name_the_successor(line: str, successor: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=re.escape(f"moved to {successor}")):
+        exec(line)
+
+
 def test_an_attribute_of_the_last_version_names_its_successor() -> None:
     with pytest.raises(AttributeError, match=r"iclab\.theory\.modes_exact moved to iclab\.theory\.modes\.exact"):
         _ = iclab.theory.modes_exact

@@ -10,8 +10,8 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 
 from iclab.claims import Within
-from iclab.outcomes import LossCurve
-from iclab.study import Preset, Study, case_json, joined, seed_numbers
+from iclab.outcomes import LossCurve, labeled
+from iclab.study import Preset, Study, View, case_json, joined, seed_numbers
 
 TIME = np.linspace(0, 1, 5)
 
@@ -136,3 +136,18 @@ def test_an_outcome_whose_array_lacks_an_axis_is_refused() -> None:
 
     with pytest.raises(ValueError, match=r"LossCurve.loss must have the axes \('time',\); got shape \(\)"):
         study(theory=flat).run(seeds=0)
+
+
+def test_a_study_written_for_the_last_version_is_told_what_to_write() -> None:
+    with pytest.raises(TypeError, match=r"a study has no full, quick; .* Write presets=\{"):
+        study(quick=Case(), full=Case())
+    for presets in (Case(), {"quick": Case()}, {"full": Preset(Case())}):
+        with pytest.raises(ValueError, match="presets must hold a Preset for each name, quick at least"):
+            study(presets=presets)
+    with pytest.raises(TypeError, match=r"a figure reads view\.theory\.NAME"):
+        View(Case(), study().run(seeds=0))["theory/curve"]
+
+
+def test_an_array_may_not_be_named_as_an_axis() -> None:
+    with pytest.raises(ValueError, match="tau must have another name than the axes"):
+        labeled({"tau": [1.0, 2.0]}, tau=[5.0, 6.0])

@@ -20,6 +20,18 @@ MOVED = {
     "legends": "figures.legends",
     "minima": "numerics",
     "network_claims": "claims",
+    "outcomes.DropCounts": "outcomes (labeled arrays)",
+    "outcomes.HeadCurves": "outcomes (labeled arrays)",
+    "outcomes.Levels": "outcomes (labeled arrays)",
+    "outcomes.LossSample": "outcomes (labeled arrays)",
+    "outcomes.Measured": "outcomes (labeled arrays)",
+    "outcomes.SearchEnds": "outcomes (labeled arrays)",
+    "outcomes.Table": "outcomes (labeled arrays)",
+    "outcomes.ValueCurves": "outcomes (labeled arrays)",
+    "outcomes.answers": "outcomes (labeled arrays)",
+    "outcomes.half_drops": "outcomes (labeled arrays)",
+    "outcomes.labels": "outcomes (labeled arrays)",
+    "outcomes.losses": "outcomes (labeled arrays)",
     "plan": "commands.plan",
     "plan_figures": "planning.figures",
     "plan_flags": "planning.flags",
@@ -39,6 +51,7 @@ MOVED = {
     "simulation.one_pass": "simulation.linear.one_pass",
     "simulation.patterns": "simulation.related.patterns",
     "simulation.predictions": "simulation.linear.predictions",
+    "simulation.pretraining.plan": "simulation.pretraining (chosen_route)",
     "simulation.pretraining_sequences": "simulation.pretraining.sequences",
     "simulation.regression_runs": "simulation.networks.regression_runs",
     "simulation.ridge_costs": "simulation.pretraining.costs",
@@ -63,6 +76,10 @@ MOVED = {
     "spectra.heads": "spectra.circuits.grouping",
     "spectra.integrity": "spectra.observation.integrity",
     "spectra.layouts.plan": "spectra.layouts.plans",
+    "spectra.measures.Balance": "spectra.circuits",
+    "spectra.measures.Imbalance": "spectra.circuits",
+    "spectra.measures.balance": "spectra.circuits",
+    "spectra.measures.imbalance": "spectra.circuits",
     "spectra.names": "spectra.checkpoints.names",
     "spectra.null": "spectra.measures.null",
     "spectra.observe": "spectra.observation",
@@ -137,6 +154,9 @@ MOVED = {
     "theory.heads": "theory.dynamics.heads",
     "theory.leverage": "theory.pretraining.leverage",
     "theory.mixture": "theory.tokens.mixture",
+    "theory.modes.head_flow": "theory.modes (single_head_flow)",
+    "theory.modes.head_limits": "theory.modes (single_head_limits)",
+    "theory.modes.head_loss": "theory.modes (single_head_loss)",
     "theory.modes_exact": "theory.modes.exact",
     "theory.modes_head": "theory.modes.single_head",
     "theory.modes_matrix": "theory.modes.matrix",
@@ -178,7 +198,8 @@ class MovedFinder(MetaPathFinder):
     ) -> ModuleSpec | None:
         """No module. Raises ModuleNotFoundError, with the successor, for a path of 0.1.0."""
         if successor := advice(fullname):
-            raise ModuleNotFoundError(f"no module named {fullname!r}{successor}", name=fullname)
+            # without its name, which `from package import module` takes for a module that is merely absent
+            raise ModuleNotFoundError(f"no module named {fullname!r}{successor}")
         return None
 
 

@@ -77,6 +77,14 @@ class Study:
             )
         return object.__new__(cls)
 
+    def __post_init__(self) -> None:
+        known = isinstance(self.presets, Mapping) and "quick" in self.presets
+        require(
+            known and all(isinstance(one, Preset) for one in self.presets.values()),
+            f"presets must hold a Preset for each name, quick at least; got {self.presets!r}. Write "
+            'presets={"quick": Preset(Case())}.',
+        )
+
     @property
     def quick(self) -> Any:
         """The case of the report."""

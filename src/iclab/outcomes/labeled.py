@@ -31,8 +31,8 @@ def vocabulary(names: Mapping[str, tuple[str, ...]] | None = None, /, **more: tu
 
     A name that means another thing in one group of a study is given as "group/name".
 
-    >>> vocabulary({"expected/loss": ("E L", "expected loss", "label²")}, width=("W", "entries of an embedding"))
-    {'expected/loss': Quantity(symbol='E L', ...), 'width': Quantity(symbol='W', ...)}
+    >>> vocabulary({"expected/loss": ("E L", "expected loss", "label²")}, hidden=("M", "neurons"))
+    {'expected/loss': Quantity(symbol='E L', ...), 'hidden': Quantity(symbol='M', ...)}
     """
     return {name: Quantity(*parts) for name, parts in {**(names or {}), **more}.items()}
 
@@ -97,6 +97,9 @@ def labeled(axes: Mapping[str, Any], **arrays: Any) -> Labeled:
         over, values = given if isinstance(given, tuple) and isinstance(given[0], str | tuple) else (None, given)
         array = np.asarray(values)
         names = (tuple(points) if array.ndim else ()) if over is None else (over,) if isinstance(over, str) else over
+        require(
+            name not in points, f"{name} must have another name than the axes, {tuple(points)}. Rename one of them."
+        )
         require(
             array.ndim == len(names) and set(names) <= set(points),
             f"{name} must have one dimension for each of the axes {tuple(names)}, out of {tuple(points)}; got shape "
