@@ -49,7 +49,7 @@ def figure(view: View, figure: Figure) -> None:
     axes.legend()
 
 
-CLAIM = WithinErrors("theory/least/loss", "simulation/least/loss", "The optimal layer has the least loss.")
+CLAIM = WithinErrors("least/loss", "The optimal layer has the least loss.")
 PRESETS = {"quick": Preset(Case(), seeds=12), "full": Preset(Case(contexts=100_000), seeds=12)}
 STUDY = Study("least-loss", __doc__, 1, PRESETS, theory, simulation, figure, (CLAIM,))
 

@@ -138,7 +138,7 @@ def replicated(bias: float) -> xr.DataTree:
 
 @pytest.mark.parametrize(("bias", "word"), [(0.7, "holds"), (0.9, "does not hold")])
 def test_a_bias_is_measured_in_standard_errors_of_the_mean(bias: float, word: str) -> None:
-    verdict = WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(replicated(bias))
+    verdict = WithinErrors("curve/loss", "It is so.").verdict(replicated(bias))
     assert_allclose(verdict.value, bias / (1 / 5), rtol=1e-9)  # 25 seeds of unit spread
     assert verdict.word == word
 
@@ -151,15 +151,13 @@ def test_where_theory_knows_seeds_gaps_are_taken_seed_by_seed() -> None:
         "/theory/curve": tree["/theory/curve"] + known["a"],
         "/simulation/curve": tree["/simulation/curve"] + known["b"],
     }
-    verdict = WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(
-        xr.DataTree.from_dict(paired)
-    )
+    verdict = WithinErrors("curve/loss", "It is so.").verdict(xr.DataTree.from_dict(paired))
     assert_allclose(verdict.value, 3.5, rtol=1e-9)
 
 
 def test_two_seeds_have_no_standard_error_worth_the_name() -> None:
     few = replicated(0.0).isel(seed=slice(2))
-    assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(few).word == "open"
+    assert WithinErrors("curve/loss", "It is so.").verdict(few).word == "open"
 
 
 @pytest.mark.parametrize(("start", "word"), [(1 / 3, "holds"), (0.3333, "does not hold")])
@@ -167,7 +165,7 @@ def test_what_no_draw_has_touched_must_agree_to_rounding(start: float, word: str
     tree = replicated(0.0)
     tree["theory/curve"].loss[0] = 1 / 3 + 1e-16
     tree["simulation/curve"].loss[:, 0] = start
-    assert WithinErrors("theory/curve/loss", "simulation/curve/loss", "It is so.").verdict(tree).word == word
+    assert WithinErrors("curve/loss", "It is so.").verdict(tree).word == word
 
 
 def test_a_relative_distance_leaves_out_what_one_side_lacks() -> None:
@@ -179,7 +177,7 @@ def test_a_relative_distance_leaves_out_what_one_side_lacks() -> None:
             ),
         }
     )
-    claim = Within("theory/drops/drop", "simulation/drops/drop", "It is so.", most=0.03)
+    claim = Within("drops/drop", "It is so.", most=0.03)
     verdict = claim.verdict(tree)
     assert_allclose(verdict.value, 0.02, rtol=1e-12)
     assert dict(verdict.evidence)["entries compared"] == "3 of 6"
@@ -196,7 +194,7 @@ def test_a_limit_measures_the_order_of_the_gap_along_its_size() -> None:
             ),
         }
     )
-    claim = Limit("theory/error/icl", "simulation/error/icl", "It is so.", along="dimension", order=1.0)
+    claim = Limit("error/icl", "It is so.", along="dimension", order=1.0)
     assert_allclose(claim.verdict(tree).value, 1.0, rtol=1e-9)
 
 
@@ -248,7 +246,7 @@ def test_the_rate_claim_takes_the_worst_of_further_axes() -> None:
 def test_a_gap_of_theory_vanishes_at_its_own_order(power: float, word: str) -> None:
     sizes = np.array([50, 200, 1000])
     gap = xr.Dataset({"gap": ("context_length", 7.0 * sizes**-power)}, {"context_length": sizes})
-    claim = Vanishes("theory/gap/gap", "It is so.", along="context_length", order=1.0)
+    claim = Vanishes("gap/gap", "It is so.", along="context_length", order=1.0)
     verdict = claim.verdict(xr.DataTree.from_dict({"theory/gap": gap}))
     assert_allclose(verdict.value, power, rtol=1e-9)
     assert verdict.word == word
@@ -262,7 +260,7 @@ def test_an_approximation_misses_by_the_factor_of_its_worst_entry(approximation:
             "simulation/end": xr.Dataset({"strength": (("seed", "mode"), [[0.9, 2.0], [1.1, 2.0]])}),
         }
     )
-    verdict = Misses("theory/end/strength", "simulation/end/strength", "It is so.", factor=4.0).verdict(tree)
+    verdict = Misses("end/strength", "It is so.", factor=4.0).verdict(tree)
     assert_allclose(verdict.value, approximation[1] / 2.0, rtol=1e-12)
 
 
@@ -271,9 +269,7 @@ def test_what_is_predicted_and_never_found_is_infinitely_far() -> None:
         "theory/points": xr.Dataset({"loss": ("point", [1.0, np.inf])}),
         "simulation/points": xr.Dataset({"loss": (("seed", "point"), [[np.inf, np.inf]])}),
     }
-    verdict = Within("theory/points/loss", "simulation/points/loss", "It is so.", most=0.1).verdict(
-        xr.DataTree.from_dict(groups)
-    )
+    verdict = Within("points/loss", "It is so.", most=0.1).verdict(xr.DataTree.from_dict(groups))
     assert verdict.word == "does not hold"
     assert dict(verdict.evidence)["entries compared"] == "1 of 2"  # what both sides say never comes is left out
 
@@ -284,7 +280,5 @@ def test_counts_are_judged_by_the_share_of_seeds_that_agree(counts: list[int], w
         "theory/drops": xr.Dataset({"merged": ("seed", [1, 1, 1])}),
         "simulation/drops": xr.Dataset({"merged": ("seed", counts)}),
     }
-    verdict = Share("theory/drops/merged", "simulation/drops/merged", "It is so.").verdict(
-        xr.DataTree.from_dict(groups)
-    )
+    verdict = Share("drops/merged", "It is so.").verdict(xr.DataTree.from_dict(groups))
     assert verdict.word == word

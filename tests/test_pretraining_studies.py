@@ -147,7 +147,7 @@ def means_result(gaps: np.ndarray) -> xr.DataTree:
 
 
 def test_the_order_of_means_is_that_of_their_common_gap_and_its_error_that_of_the_seeds() -> None:
-    claim = LimitOfMeans("theory/runs", "simulation/runs", "meaning")
+    claim = LimitOfMeans("meaning")
     bias = np.array([0.4, 0.2, 0.1])[:, None] * np.ones(2)
     scatter = np.array([0.05, -0.05, 0.02, -0.02])[:, None, None]
     verdict = claim.verdict(means_result(bias + scatter))  # scatter that the mean cancels
@@ -164,7 +164,7 @@ def test_the_order_of_means_is_that_of_their_common_gap_and_its_error_that_of_th
 
 
 def test_means_are_close_within_a_distance_and_three_standard_errors() -> None:
-    claim = CloseMeans("theory/runs", "simulation/runs", "meaning", most=0.015)
+    claim = CloseMeans("meaning", most=0.015)
     scatter = np.array([0.05, -0.05, 0.02, -0.02])[:, None, None] * np.ones((3, 2))  # standard error .022
     assert_allclose(claim.verdict(means_result(0.08 + scatter)).value, 0.08 - 3 * 0.0219848, atol=1e-6)
     assert claim.verdict(means_result(0.08 + scatter)).holds

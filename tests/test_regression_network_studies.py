@@ -79,7 +79,7 @@ def runs(icl: list[float], train: list[float]) -> xr.DataTree:
 
 
 def test_a_peak_is_judged_by_its_distance_from_the_end_of_fitting() -> None:
-    claim = PeaksWhereFitEnds("simulation/linear", "It peaks.")
+    claim = PeaksWhereFitEnds("linear", "It peaks.")
     assert claim.verdict(runs([1, 3, 2], [0, 0.01, 0.2])).word == "holds"
     assert claim.verdict(runs([3, 1, 2], [0, 0.0005, 0.2])).value == 2
     assert claim.verdict(runs([3, 1, 2], [0, 0, 0])).word == "open"
@@ -87,7 +87,7 @@ def test_a_peak_is_judged_by_its_distance_from_the_end_of_fitting() -> None:
 
 @pytest.mark.parametrize(("icl", "value"), [([1, 3, 2], 1.5), ([2, 2.2, 1], 1.1), ([1, 2, 3], 1.0), ([3, 2, 1], 1.0)])
 def test_a_rise_and_fall_is_judged_by_its_height_over_both_ends(icl: list[float], value: float) -> None:
-    verdict = RisesAndFalls("simulation/linear", "It rises and falls.", 1.2).verdict(runs(icl, [0, 0, 0]))
+    verdict = RisesAndFalls("linear", "It rises and falls.", 1.2).verdict(runs(icl, [0, 0, 0]))
     assert_allclose(verdict.value, value)
     assert verdict.holds == (value >= 1.2)
     assert verdict.evidence[0] == ("D = 8, τ = 0.5", f"error {icl[0]}")
@@ -97,9 +97,7 @@ def test_curves_that_do_not_cross_in_every_seed_are_found() -> None:
     def share(dmmse: list[list[float]], upper: int) -> Verdict:
         values = {"dmmse": (("seed", "tasks"), np.array(dmmse)), "ridge": (("seed", "tasks"), np.ones((2, 2)))}
         tree = xr.DataTree.from_dict({"/simulation/far": xr.Dataset(values, {"tasks": [4, 16], "seed": [0, 1]})})
-        claim = CrossesBetween(
-            "simulation/far/ridge", "simulation/far/dmmse", "They cross.", along="tasks", lower=4, upper=upper
-        )
+        claim = CrossesBetween("far/ridge", "far/dmmse", "They cross.", along="tasks", lower=4, upper=upper)
         return claim.verdict(tree)
 
     assert share([[0.2, 2], [0.1, 3]], 16).word == "holds"
@@ -108,9 +106,9 @@ def test_curves_that_do_not_cross_in_every_seed_are_found() -> None:
 
 def test_claims_of_groups_that_a_case_has_not_are_open() -> None:
     tree = xr.DataTree.from_dict({"/simulation/there": xr.Dataset({"x": ("seed", [1.0])})})
-    inner = Bounded("simulation/there/x", "It is small.", 2.0)
-    assert WhereKnown(inner, "simulation/there", "It is small.").verdict(tree).word == "holds"
-    assert WhereKnown(inner, "simulation/bayes", "It is small.").verdict(tree).word == "open"
+    inner = Bounded("there/x", "It is small.", 2.0)
+    assert WhereKnown(inner, "there").verdict(tree).word == "holds"
+    assert WhereKnown(inner, "bayes").verdict(tree).word == "open"
 
 
 def test_published_sizes_are_said_to_take_months() -> None:

@@ -98,7 +98,7 @@ def test_claims_of_a_study_of_theory_alone_compare_theories() -> None:
     def twice(case: Case) -> dict[str, LossCurve]:
         return {"curve": LossCurve(TIME, np.exp(-TIME)), "other": LossCurve(TIME, 1.01 * np.exp(-TIME))}
 
-    alike = Within("theory/curve/loss", "theory/other/loss", "Both say the same.", most=0.02)
+    alike = Within("theory/other/loss", "Both say the same.", most=0.02, theory="curve/loss")
     alone = study(simulation=None, theory=twice, claims=(alike,))
     (verdict,) = alone.verdicts(alone.run())
     assert verdict.holds

@@ -1,6 +1,6 @@
 """Claims: what a study says of its witnesses, each judged on a labeled result by a number."""
 
-from iclab.claims.general import Bounded, Limit, Misses, Share, Vanishes, Within, WithinErrors
+from iclab.claims.general import Bounded, Limit, Misses, Share, Vanishes, Within, WithinErrors, above, below
 from iclab.claims.networks import CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, WhereKnown
 from iclab.claims.pretraining import CloseMeans, LimitOfMeans
 from iclab.claims.training import ExactInRate, LimitInSequences, RestsNearLevels
@@ -9,5 +9,5 @@ from iclab.claims.verdict import SLACK, Claim, Verdict, fitted_order
 __all__ = [
     "SLACK", "Bounded", "Claim", "CloseMeans", "CrossesBetween", "ExactInRate", "Limit", "LimitInSequences",
     "LimitOfMeans", "Misses", "PeaksWhereFitEnds", "RestsNearLevels", "RisesAndFalls", "Share", "Vanishes",
-    "Verdict", "WhereKnown", "Within", "WithinErrors", "fitted_order",
+    "Verdict", "WhereKnown", "Within", "WithinErrors", "above", "below", "fitted_order",
 ]  # fmt: skip

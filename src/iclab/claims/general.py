@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iclab.claims.paths import pair, variable
 from iclab.claims.verdict import SLACK, Verdict, fitted_order
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ROUNDING", "Bounded", "Limit", "Misses", "Share", "Vanishes", "Within", "WithinErrors"]
+__all__ = ["ROUNDING", "Bounded", "Limit", "Misses", "Share", "Vanishes", "Within", "WithinErrors", "above", "below"]
 
 ROUNDING = 1e-12  # relative, of numbers that seeds do not change
 
@@ -28,17 +29,16 @@ class WithinErrors:
     start of training, have no sampling error and must agree to rounding.
     """
 
-    theory: str  # path of a variable, "theory/group/variable"
-    simulation: str
+    variable: str  # of simulation, "group/variable"
     meaning: str
     most: float = 4.0
     claim: str = "exact within sampling error"  # in a few words; others for a theory that is no exact one
+    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest distance in standard errors; open with fewer than three seeds."""
-        simulated = _variable(result, self.simulation)
+        theory, simulated = pair(result, self)
         count = simulated.sizes["seed"]
-        theory = _variable(result, self.theory)
         gap = simulated - theory  # seed by seed, where theory knows seeds
         size = abs(theory).max("seed") if "seed" in theory.dims else abs(theory)
         distance = abs(gap.mean("seed")) / np.hypot(gap.std("seed", ddof=1) / np.sqrt(count), ROUNDING * size)
@@ -57,16 +57,17 @@ class WithinErrors:
 class Within:
     """A simulated variable against theory, by a summary of their relative distance over all entries and seeds."""
 
-    theory: str  # path of a variable, "theory/group/variable"
-    simulation: str
+    variable: str  # of simulation, "group/variable"
     meaning: str
     most: float
     quantile: float = 1.0  # of the distances; 1: the largest
+    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The distance |simulation / theory − 1| at the quantile; entries that are NaN on a side are left out."""
+        theory, simulated = pair(result, self)
         with np.errstate(invalid="ignore"):  # inf / inf: what both sides say never comes is left out too
-            distance = abs(_variable(result, self.simulation) / _variable(result, self.theory) - 1).values
+            distance = abs(simulated / theory - 1).values
         known = distance[~np.isnan(distance)]
         name = "largest" if self.quantile == 1 else f"{100 * self.quantile:g} % quantile of the"
         return Verdict(
@@ -87,14 +88,14 @@ class Within:
 class Bounded:
     """A simulated variable stays on one side of a bound, in every entry and seed."""
 
-    simulation: str  # path of a variable, "simulation/group/variable"
+    variable: str  # of simulation, "group/variable"
     meaning: str
     bound: float
     at_most: bool = True  # whether the bound is an upper one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The entry that comes closest to the bound, or lies farthest beyond it."""
-        values = _variable(result, self.simulation).values
+        values = variable(result, "simulation", self.variable).values
         return Verdict(
             claim="stays within a bound",
             meaning=self.meaning,
@@ -110,14 +111,15 @@ class Bounded:
 class Share:
     """A counted variable is as theory says in a share of the seeds."""
 
-    theory: str  # path of a variable, "theory/group/variable"
-    simulation: str
+    variable: str  # of simulation, "group/variable"
     meaning: str
     least: float = 2 / 3
+    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The share of seeds in which every entry of the variable is as predicted."""
-        same = _variable(result, self.simulation) == _variable(result, self.theory)
+        theory, simulated = pair(result, self)
+        same = simulated == theory
         agreeing = same.all([axis for axis in same.dims if axis != "seed"])
         return Verdict(
             claim="as often as predicted",
@@ -133,15 +135,16 @@ class Share:
 class Limit:
     """The gap between a simulated variable and theory vanishes along a named size, at a stated order at least."""
 
-    theory: str  # path of a variable, "theory/group/variable"
-    simulation: str
+    variable: str  # of simulation, "group/variable"
     meaning: str
     along: str  # the axis, a size that grows
     order: float
+    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/size of the median |gap| over all other axes."""
-        gap = abs(_variable(result, self.simulation) - _variable(result, self.theory))
+        theory, simulated = pair(result, self)
+        gap = abs(simulated - theory)
         gap = gap.median([axis for axis in gap.dims if axis != self.along])
         sizes = gap[self.along].values.astype(float)
         return Verdict(
@@ -161,14 +164,14 @@ class Limit:
 class Vanishes:
     """A gap that theory states about itself falls along a named size, at a stated order at least."""
 
-    gap: str  # path of a variable over the size alone, "theory/group/variable"
+    gap: str  # variable of theory over the size alone, "group/variable"
     meaning: str
     along: str  # the axis, a size that grows
     order: float
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/size of the gap."""
-        gap = _variable(result, self.gap)
+        gap = variable(result, "theory", self.gap)
         sizes = gap[self.along].values.astype(float)
         words = self.along.replace("_", " ")
         return Verdict(
@@ -185,15 +188,15 @@ class Vanishes:
 class Misses:
     """An approximation is off by at least a factor, in the entry where it is worst: its limits, measured."""
 
-    theory: str  # path of a variable, "theory/group/variable"
-    simulation: str
+    variable: str  # of simulation, "group/variable"
     meaning: str
     factor: float
+    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest ratio, either way, between theory and the simulated mean over seeds."""
-        simulated = _variable(result, self.simulation).mean("seed")
-        ratio = (simulated / _variable(result, self.theory)).values
+        theory, simulated = pair(result, self)
+        ratio = (simulated.mean("seed") / theory).values
         factor = np.maximum(ratio, 1 / ratio)
         return Verdict(
             claim="off by a factor",
@@ -205,10 +208,11 @@ class Misses:
         )
 
 
-def _variable(result: "xr.DataTree", path: str) -> "xr.DataArray":
-    import xarray as xr
+def above(variable: str, meaning: str, bound: float) -> Bounded:
+    """Claim that a variable of simulation, "group/variable", stays above a bound."""
+    return Bounded(variable, meaning, bound, at_most=False)
 
-    found = result[path]
-    if not isinstance(found, xr.DataArray):
-        raise KeyError(f"{path} must name a variable, as in theory/group/variable")
-    return found
+
+def below(variable: str, meaning: str, bound: float) -> Bounded:
+    """Claim that a variable of simulation, "group/variable", stays below a bound."""
+    return Bounded(variable, meaning, bound)

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iclab.claims.verdict import Claim, Verdict
+from iclab.claims.general import Bounded
+from iclab.claims.paths import group, variable
+from iclab.claims.verdict import Verdict
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,13 +23,13 @@ class PeaksWhereFitEnds:
     that misses by most decides.
     """
 
-    runs: str  # path of a group with `icl` and `train` over τ, "simulation/group"
+    runs: str  # group of simulation with `icl` and `train` over τ
     meaning: str
     zero: float = 1e-3  # training errors up to here are fitted
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Points of the grid between the two; open where no training error leaves zero."""
-        middle = result[self.runs].to_dataset().median("seed")
+        middle = group(result, "simulation", self.runs).median("seed")
         missed, evidence = [], []
         for dimension in middle.dimension.values:
             one, tau = middle.sel(dimension=dimension), middle.tau.values
@@ -56,13 +58,13 @@ class RisesAndFalls:
     Errors are medians over seeds. Where a result holds several networks the flattest one decides.
     """
 
-    runs: str  # path of a group with `icl` over τ, "simulation/group"
+    runs: str  # group of simulation with `icl` over τ
     meaning: str
     factor: float
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest error over the larger one of the two ends."""
-        middle = result[self.runs].to_dataset().icl.median("seed")
+        middle = group(result, "simulation", self.runs).icl.median("seed")
         ends = middle.isel(tau=[0, -1]).max("tau")
         return Verdict(
             claim="rises and falls",
@@ -82,8 +84,8 @@ class RisesAndFalls:
 class CrossesBetween:
     """A curve over sizes passes below another one between two sizes, in every seed."""
 
-    falling: str  # path of the variable that is above at the lower size
-    rising: str  # path of the variable that is above at the upper size
+    falling: str  # variable of simulation, "group/variable", that is above at the lower size
+    rising: str  # the one that is above at the upper size
     meaning: str
     along: str  # the axis
     lower: float
@@ -91,12 +93,7 @@ class CrossesBetween:
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The share of seeds; open where a size is missing."""
-        import xarray as xr
-
-        falling, rising = result[self.falling], result[self.rising]
-        assert isinstance(falling, xr.DataArray)
-        assert isinstance(rising, xr.DataArray)
-        ratio = falling / rising
+        ratio = variable(result, "simulation", self.falling) / variable(result, "simulation", self.rising)
         sizes = [float(size) for size in ratio[self.along].values]
         known = self.lower in sizes and self.upper in sizes
         crosses = (
@@ -124,18 +121,16 @@ class CrossesBetween:
 class WhereKnown:
     """A claim about a group that only some cases have."""
 
-    claim: Claim
-    group: str  # "witness/group"
-    meaning: str
+    claim: Bounded | PeaksWhereFitEnds | RisesAndFalls
+    group: str  # of simulation
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The verdict of the claim; open for the cases without the group."""
-        witness, group = self.group.split("/")
-        if witness in result.children and group in result[witness].children:
+        if self.group in result["simulation"].children:
             return self.claim.verdict(result)
         return Verdict(
             claim="not asked in this case",
-            meaning=self.meaning,
+            meaning=self.claim.meaning,
             measure="nothing that this case has",
             value=float("nan"),
             yardstick=0.0,

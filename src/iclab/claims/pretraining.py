@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from iclab.claims.paths import group
 from iclab.claims.verdict import SLACK, Verdict, fitted_order
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ class LimitOfMeans:
     seed after another (jackknife) gives the standard errors of the gaps and of their order.
     """
 
-    theory: str  # path of a group, "theory/group"
-    simulation: str
     meaning: str
+    theory: str = "runs"  # group
+    simulation: str = "runs"  # group
     along: str = "dimension"  # the axis, a size that grows
     order: float = 1.0
     variables: tuple[str, ...] = ("icl", "idg")
@@ -69,10 +70,10 @@ class LimitOfMeans:
 class CloseMeans:
     """Means over seeds are close to an approximate theory: within a relative distance and three standard errors."""
 
-    theory: str  # path of a group, "theory/group"
-    simulation: str
     meaning: str
     most: float  # relative distance that three standard errors do not explain
+    theory: str = "runs"  # group
+    simulation: str = "runs"  # group
     along: str = "dimension"
     variables: tuple[str, ...] = ("icl", "idg")
 
@@ -100,7 +101,7 @@ def _ratios(
     result: "xr.DataTree", theory: str, simulation: str, variables: Sequence[str], along: str
 ) -> tuple[Float[Array, "size"], Float[Array, "seed size entry"]]:
     """Sizes, and simulation/theory − 1 with all other axes and the variables as one axis."""
-    drawn, known = result[simulation].to_dataset(), result[theory].to_dataset()
+    drawn, known = group(result, "simulation", simulation), group(result, "theory", theory)
     ratios = [(drawn[name] / known[name] - 1).transpose("seed", along, ...).values for name in variables]
     ratio = np.concatenate([one.reshape(*one.shape[:2], -1) for one in ratios], axis=2)
     return np.asarray(drawn[along].values, dtype=float), ratio

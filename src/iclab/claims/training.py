@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from iclab.claims.paths import group
 from iclab.claims.verdict import SLACK, Verdict, fitted_order
 from iclab.numerics.curves import rests_and_drops
 
@@ -23,14 +24,14 @@ class ExactInRate:
     The gap is the largest |ΔL| over all recorded times, and over all ranks or starts; the median over seeds counts.
     """
 
-    flow: str = "theory/flow"
-    descent: str = "simulation/rates"
+    flow: str = "flow"
+    descent: str = "rates"
     order: float = 1.0
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in the rate at which the gap vanishes."""
-        rates = result[self.descent].to_dataset()
-        gaps = np.abs(rates.loss - result[self.flow].to_dataset().loss)
+        rates = group(result, "simulation", self.descent)
+        gaps = np.abs(rates.loss - group(result, "theory", self.flow).loss)
         gaps = gaps.max([axis for axis in gaps.dims if axis not in ("rate", "seed")]).median("seed")
         return Verdict(
             claim="exact in the rate",
@@ -54,15 +55,15 @@ class LimitInSequences:
     finite sample shift by a few percent, however large it is.
     """
 
-    levels: str = "theory/levels"
-    flow: str = "theory/flow"
-    descent: str = "simulation/sequences"
+    levels: str = "levels"
+    flow: str = "flow"
+    descent: str = "sequences"
     order: float = 0.5
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/P at which sampled curves approach theory: the smaller of the orders of two gaps."""
-        flow, descent = result[self.flow].to_dataset(), result[self.descent].to_dataset()
-        levels = _first_seed(result[self.levels].to_dataset().loss)
+        flow, descent = group(result, "theory", self.flow), group(result, "simulation", self.descent)
+        levels = _first_seed(group(result, "theory", self.levels).loss)
         exact, sampled = _rests_and_drops(flow.loss, levels), _rests_and_drops(descent.loss, levels)
         sizes = descent.sequences.values
         rests = _along("sequences", np.median, abs(sampled[0] - exact[0]))
@@ -99,15 +100,18 @@ class RestsNearLevels:
     counts, and the farthest level decides.
     """
 
-    levels: str = "theory/levels"
-    flow: str = "theory/flow"
-    descent: str = "simulation/sequences"
+    levels: str = "levels"
+    flow: str = "flow"
+    descent: str = "sequences"
     most: float = 0.015
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest relative distance of a rest from its level."""
-        flow, descent = result[self.flow].to_dataset(), result[self.descent].to_dataset().isel(sequences=-1)
-        levels = _first_seed(result[self.levels].to_dataset().loss)
+        flow, descent = (
+            group(result, "theory", self.flow),
+            group(result, "simulation", self.descent).isel(sequences=-1),
+        )
+        levels = _first_seed(group(result, "theory", self.levels).loss)
         after = levels.isel(plateau=slice(1, None)).rename(plateau="drop")
         visited = abs(_rests_and_drops(flow.loss, levels)[0] / after - 1) <= 0.01
         rests = _rests_and_drops(descent.loss, levels)[0].fillna(np.inf)  # a level that is never reached is far

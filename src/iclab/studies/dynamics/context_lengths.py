@@ -150,7 +150,7 @@ def figure(view: View, figure: Figure) -> None:
 def one_formula(name: str) -> WithinErrors:
     """The claim that the formula holds under one kind of test."""
     meaning = f"One formula gives the loss of the best layer on contexts with other {name}."
-    return WithinErrors(f"theory/{name}/loss", f"simulation/{name}/loss", meaning)
+    return WithinErrors(f"{name}/loss", meaning)
 
 
 FULL = Case(

@@ -95,7 +95,7 @@ def figure(view: View, figure: Figure) -> None:
     times.set(xlabel="predicted time  (units of $\\tau$)", ylabel="simulated time  (units of $\\tau$)")
 
 
-on_population = partial(Within, "theory/drops/half_drop", "simulation/drops/half_drop")
+on_population = partial(Within, "drops/half_drop")
 
 STUDY = Study(
     name="drop-times",
@@ -116,9 +116,9 @@ STUDY = Study(
             "Nearly all drops on the population moments come when they are predicted.", most=0.1, quantile=0.9
         ),
         training.limit_in_sequences(
-            "theory/drops/half_drop",
-            "simulation/sequences/half_drop",
+            "sequences/half_drop",
             "On many drawn sequences drops come when they are predicted.",
+            theory="drops/half_drop",
         ),
     ),
     start=training.small_separate,

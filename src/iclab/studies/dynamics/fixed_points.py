@@ -128,15 +128,14 @@ STUDY = Study(
     figure=figure,
     claims=(
         Within(
-            "theory/points/loss",
-            "simulation/points/loss",
+            "points/loss",
             "Searches on the population loss find every predicted loss, and no other.",
             most=1e-8,
         ),
         training.limit_in_sequences(
-            "theory/points/loss",
-            "simulation/drawn/loss",
+            "drawn/loss",
             "On many drawn sequences the fixed points have the predicted losses.",
+            theory="points/loss",
         ),
     ),
     start=start,

@@ -123,8 +123,7 @@ STUDY = Study(
     figure=figure,
     claims=tuple(
         training.limit_in_sequences(
-            f"theory/{name}/loss",
-            f"simulation/{name}/loss",
+            f"{name}/loss",
             f"With many sequences the {title} follows the flow of the exact loss.",
         )
         for name, title in CURVES.items()

@@ -143,8 +143,7 @@ STUDY = Study(
     figure=figure,
     claims=(
         training.limit_in_sequences(
-            "theory/answers/answer",
-            "simulation/answers/answer",
+            "answers/answer",
             "On many training sequences the layer at each plateau predicts as the regression does.",
         ),
     ),

@@ -111,8 +111,7 @@ STUDY = Study(
     figure=figure,
     claims=tuple(
         Share(
-            f"theory/drops/{kind}",
-            f"simulation/drops/{kind}",
+            f"drops/{kind}",
             f"The loss of softmax attention with {kind} key and query drops {often}.",
         )
         for kind, often in (("merged", "once"), ("separate", "once for each mode"))

@@ -88,11 +88,10 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        ExactInRate(flow="theory/closed_form"),
-        LimitInSequences(flow="theory/closed_form"),
+        ExactInRate(flow="closed_form"),
+        LimitInSequences(flow="closed_form"),
         training.limit_in_sequences(
-            "theory/half_drop/half_drop",
-            "simulation/half_drop/half_drop",
+            "half_drop/half_drop",
             "On many drawn sequences the half-drop time is that of the closed form.",
         ),
     ),

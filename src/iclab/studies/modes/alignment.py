@@ -120,14 +120,14 @@ STUDY = Study(
     figure=figure,
     claims=(
         in_batches(
-            "theory/flow/misalignment",
-            "simulation/trained/misalignment",
+            "trained/misalignment",
             "On large batches the share off the diagonals dies as in the exact flow.",
+            theory="flow/misalignment",
         ),
         in_batches(
-            "theory/flow/strength",
-            "simulation/trained/strength",
+            "trained/strength",
             "On large batches the strengths are those of the exact flow of full matrices.",
+            theory="flow/strength",
         ),
     ),
     vocabulary=WORDS | vocabulary(misalignment=("off/all", "share of the norm off the diagonals")),

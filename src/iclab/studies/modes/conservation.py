@@ -186,18 +186,18 @@ FULL = Case(
 
 CLAIMS = (
     Limit(
-        "theory/flow/balance", "simulation/descent/balance",
+        "descent/balance",
         "Descent on drawn sequences keeps the balance of one head as its rate vanishes: the flow conserves it.",
-        along="steps", order=1.0,
+        along="steps", order=1.0, theory="flow/balance",
     ),
     WithinErrors(
-        "theory/noisy/balance", "simulation/noisy/balance",
+        "noisy/balance",
         "The small-noise expansion predicts the drift of the balance under SGD, averaged over runs.",
         claim="first order in rate/B, within sampling error",
     ),
     in_batches(
-        "theory/modes/balance", "simulation/batches/balance",
-        "On large batches the modes of a transformer exchange balance as the exact flow says.",
+        "batches/balance", "On large batches the modes of a transformer exchange balance as the exact flow says.",
+        theory="modes/balance",
     ),
 )  # fmt: skip
 

@@ -145,7 +145,7 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=tuple(
-        in_batches(f"theory/fan/{name}", f"simulation/batches/{name}", f"On large batches {words} follows its law.")
+        in_batches(f"batches/{name}", f"On large batches {words} follows its law.", theory=f"fan/{name}")
         for name, words in (("value", "the value weight"), ("key_query", "the key-query weight"))
     ),
     vocabulary=WORDS

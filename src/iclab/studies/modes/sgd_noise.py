@@ -151,16 +151,16 @@ WORDS = vocabulary(
 
 CLAIMS = (
     WithinErrors(
-        "theory/expected/loss", "simulation/runs/loss",
-        "The expected loss is the mean over runs of the loss of their weights, at every record.",
+        "runs/loss", "The expected loss is the mean over runs of the loss of their weights, at every record.",
+        theory="expected/loss",
     ),
     WithinErrors(
-        "theory/expected/loss", "simulation/runs/batch_loss",
-        "The expected loss is the mean over runs of the error on drawn batches, at every record.",
+        "runs/batch_loss", "The expected loss is the mean over runs of the error on drawn batches, at every record.",
+        theory="expected/loss",
     ),
     Misses(
-        "theory/beyond/loss", "simulation/beyond/median",
-        "Beyond the critical rate the expected loss is a hundred times that of the median run.", factor=100.0,
+        "beyond/median", "Beyond the critical rate the expected loss is a hundred times that of the median run.",
+        factor=100.0, theory="beyond/loss",
     ),
 )  # fmt: skip
 

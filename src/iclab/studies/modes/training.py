@@ -27,9 +27,9 @@ WORDS = vocabulary(
 )
 
 
-def in_batches(theory: str, simulation: str, meaning: str) -> Limit:
+def in_batches(variable: str, meaning: str, *, theory: str) -> Limit:
     """The claim that runs on large batches follow a flow: the noise of a batch is of order 1/√B."""
-    return Limit(theory, simulation, meaning, along="batch", order=0.5)
+    return Limit(variable, meaning, along="batch", order=0.5, theory=theory)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from iclab.lazy import door
 
 if TYPE_CHECKING:
     from iclab.studies.networks import (  # fmt: skip
-        claims,
         grokking,
         icl_emergence,
         regression_training,
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "claims", "grokking", "icl_emergence", "regression_training", "spectra", "transformer_double_descent",
+    "grokking", "icl_emergence", "regression_training", "spectra", "transformer_double_descent",
     "transformer_task_diversity",
 ]  # fmt: skip
 

@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
+from iclab.claims import above, below
 from iclab.numerics import Checked, Count, Positive, Whole, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.studies.networks import spectra
-from iclab.studies.networks.claims import above, below
 from iclab.studies.networks.spectra import Heads, Kind, first_above
 from iclab.study import Figure, Key, Preset, Study, View
 

@@ -17,10 +17,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from iclab import figures
-from iclab.claims import Bounded, WhereKnown
+from iclab.claims import Bounded, WhereKnown, above, below
 from iclab.numerics import Checked, Count, Counts, OneOf, Positive, Whole, divides, increasing_grid, require
 from iclab.outcomes import Labeled, labeled, vocabulary
-from iclab.studies.networks.claims import above, below
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
@@ -216,7 +215,7 @@ def _draw_network(curves: Axes, distances: Axes, view: View) -> None:
 
 
 def _bayes(claim: Callable[..., Bounded], variable: str, meaning: str, bound: float) -> WhereKnown:
-    return WhereKnown(claim(f"bayes/{variable}", meaning, bound), "simulation/bayes", meaning)
+    return WhereKnown(claim(f"bayes/{variable}", meaning, bound), "bayes")
 
 
 WORDS = vocabulary(

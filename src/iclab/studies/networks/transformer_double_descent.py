@@ -190,8 +190,8 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        WhereKnown(PeaksWhereFitEnds("simulation/linear", _PEAK), "simulation/linear", _PEAK),
-        WhereKnown(RisesAndFalls("simulation/softmax", _HILL, 1.2), "simulation/softmax", _HILL),
+        WhereKnown(PeaksWhereFitEnds("linear", _PEAK), "linear"),
+        WhereKnown(RisesAndFalls("softmax", _HILL, 1.2), "softmax"),
     ),
     vocabulary=SIZES,
 )

@@ -14,11 +14,10 @@ from typing import Annotated
 import numpy as np
 
 from iclab import figures
-from iclab.claims import CrossesBetween
+from iclab.claims import CrossesBetween, above
 from iclab.numerics import Checked, Count, Counts, Positive, Whole, divides, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import ContextLaw, Pool
-from iclab.studies.networks.claims import above
 from iclab.study import Axes, Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -177,8 +176,8 @@ STUDY = Study(
     figure=figure,
     claims=(
         CrossesBetween(
-            "simulation/distances/ridge",
-            "simulation/distances/dmmse",
+            "distances/ridge",
+            "distances/dmmse",
             "Networks are nearer to dMMSE with 4 tasks, to ridge with 16.",
             along="tasks",
             lower=4,

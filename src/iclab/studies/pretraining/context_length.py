@@ -16,6 +16,7 @@ import numpy as np
 
 from iclab import figures
 from iclab.claims import LimitOfMeans, Verdict
+from iclab.claims.paths import group
 from iclab.numerics import Checked, Magnitude, Magnitudes, Nonnegative, require
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
@@ -141,7 +142,7 @@ class LeastAtBest:
         """The least relative excess of a curve over its marked least value."""
         excess = {}
         for name, target in PANELS.items():
-            curves, best = result[f"theory/{name}"].to_dataset(), result[f"theory/best_{name}"].to_dataset()
+            curves, best = group(result, "theory", name), group(result, "theory", f"best_{name}")
             excess[name] = float((curves[target] / best.error - 1).min())
         return Verdict(
             claim="least at the best length",
@@ -155,7 +156,7 @@ class LeastAtBest:
 
 def _means_tend(name: str, where: str) -> LimitOfMeans:
     meaning = f"Means of drawn runs on few sequences tend to the limit on {where}."
-    return LimitOfMeans(f"theory/runs_{name}", f"simulation/runs_{name}", meaning, variables=(PANELS[name],))
+    return LimitOfMeans(meaning, f"runs_{name}", f"runs_{name}", variables=(PANELS[name],))
 
 
 FULL = Case(

@@ -129,7 +129,7 @@ STUDY = Study(
     simulation=simulated,
     figure=figure,
     claims=(
-        in_dimension("theory/limit_at/icl", "theory/pool_at/icl", "The pool prediction tends to the limit."),
+        in_dimension("theory/pool_at/icl", "The pool prediction tends to the limit.", theory="limit_at/icl"),
         MEANS_TEND,
     ),
     vocabulary=SIZES,

@@ -99,11 +99,9 @@ STUDY = Study(
     simulation=simulated,
     figure=figure,
     claims=(
-        LimitOfMeans("theory/limit", "simulation/runs", "Means of drawn runs tend to the proportional limit."),
-        LimitOfMeans("theory/pool", "simulation/runs", "The pool prediction tends to the means too."),
-        CloseMeans(
-            "theory/leverage", "simulation/runs", "The leverage prediction is close to the means.", most=0.015
-        ),
+        LimitOfMeans("Means of drawn runs tend to the proportional limit.", theory="limit"),
+        LimitOfMeans("The pool prediction tends to the means too.", theory="pool"),
+        CloseMeans("The leverage prediction is close to the means.", most=0.015, theory="leverage"),
     ),
     vocabulary=SIZES,
 )

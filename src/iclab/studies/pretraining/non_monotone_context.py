@@ -112,10 +112,10 @@ STUDY = Study(
     figure=figure,
     claims=tuple(
         Within(
-            f"theory/critical_{kind}/kappa",
             f"theory/scanned_{kind}/kappa",
             f"With {kind} sequences the formula gives the border that a scan of all context lengths finds.",
             most=1e-5,
+            theory=f"critical_{kind}/kappa",
         )
         for kind in ("few", "many")
     ),

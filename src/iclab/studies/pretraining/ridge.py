@@ -14,6 +14,7 @@ import numpy as np
 
 from iclab import figures
 from iclab.claims import SLACK, Verdict, fitted_order
+from iclab.claims.paths import group
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positives, Reals
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
@@ -113,7 +114,7 @@ class ExactWithoutRidge:
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in the ridge at which the gap vanishes."""
-        small, none = result["theory/small"].to_dataset(), result["theory/none"].to_dataset()
+        small, none = group(result, "theory", "small"), group(result, "theory", "none")
         away = abs(np.log(none.tau)) > self.far
         gaps = np.maximum(*(abs(small[name] / none[name] - 1).where(away).max("tau").values for name in TITLES))
         shown = zip(small.ridge.values, gaps, strict=True)

@@ -23,9 +23,7 @@ __all__ = ["ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "in
 
 Ridge = Annotated[float, Real(at_least=0.0, infinite=True)]
 ERRORS = ("icl", "idg", "train")
-MEANS_TEND = LimitOfMeans(
-    "theory/runs", "simulation/runs", "Means of drawn runs tend to the limit, on new tasks and on those of the pool."
-)
+MEANS_TEND = LimitOfMeans("Means of drawn runs tend to the limit, on new tasks and on those of the pool.")
 in_dimension = partial(Limit, along="dimension", order=1.0)
 SIZES = vocabulary(
     {"bounds/loss": ("e", "errors of predicting 0 and of knowing the task", "label²")},

@@ -124,10 +124,6 @@ STUDY = Study(
     theory=theory,
     simulation=simulated,
     figure=figure,
-    claims=(
-        LimitOfMeans(
-            "theory/runs", "simulation/runs", "Means tend to the limit, on new tasks of another law and on the pool."
-        ),
-    ),
+    claims=(LimitOfMeans("Means tend to the limit, on new tasks of another law and on the pool."),),
     vocabulary=SIZES,
 )

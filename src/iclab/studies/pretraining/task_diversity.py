@@ -187,9 +187,9 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        in_dimension("theory/limit/gap", "theory/pool/gap", "The mean gap of given pools tends to the limit."),
+        in_dimension("theory/pool/gap", "The mean gap of given pools tends to the limit.", theory="limit/gap"),
         MEANS_TEND,
-        WithinErrors("theory/dmmse/gap", "simulation/dmmse/gap", "dMMSE on drawn contexts has the predicted gap."),
+        WithinErrors("dmmse/gap", "dMMSE on drawn contexts has the predicted gap."),
     ),
     vocabulary=SIZES
     | vocabulary(

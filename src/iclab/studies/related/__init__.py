@@ -6,7 +6,6 @@ from iclab.lazy import door
 
 if TYPE_CHECKING:
     from iclab.studies.related import (  # fmt: skip
-        claims,
         low_rank_tasks,
         pattern_selection,
         rank_robustness,
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "claims", "low_rank_tasks", "pattern_selection", "rank_robustness", "separate_tokens", "softmax_window",
+    "low_rank_tasks", "pattern_selection", "rank_robustness", "separate_tokens", "softmax_window",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

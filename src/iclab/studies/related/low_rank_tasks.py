@@ -14,11 +14,10 @@ from typing import Annotated
 import numpy as np
 
 from iclab import figures
-from iclab.claims import Limit
+from iclab.claims import Limit, below
 from iclab.numerics import Checked, Count, Distinct, Positive, Whole, Wholes, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
-from iclab.studies.related.claims import below
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -138,8 +137,7 @@ STUDY = Study(
     claims=(
         below("trained/projection", "Trained matrices have little outside the span of the tasks.", bound=0.06),
         Limit(
-            "theory/shares/share",
-            "simulation/shares/share",
+            "shares/share",
             "In long normal contexts n Σ a² tends to exp |M x_q|².",
             along="context_length",
             order=1.0,

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from iclab import figures
+from iclab.claims import above, below
 from iclab.numerics import Checked, Count, Fraction, Increasing, Positive, Whole, require, share
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
-from iclab.studies.related.claims import above, below
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from iclab.claims import Share, Within
 from iclab.numerics import Checked, Count, Counts, Increasing, Positive, Whole, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.related.claims import close
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
@@ -154,13 +153,11 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        close("trained/loss", "Descent on the population moments ends at the least loss of each rank.", most=1e-4),
-        Within(
-            "theory/trained/loss", "simulation/one_pass/loss", "So do factors trained on fresh contexts.", most=0.005
-        ),
-        close("tests/loss", "Layers of every rank have the predicted losses in noisy contexts.", most=0.015),
-        Share("theory/tests/best_rank", "simulation/tests/best_rank", "The best rank falls with noise as predicted."),
-        close("misled/loss", "Irrelevant features of contexts mislead trained layers as predicted.", most=0.015),
+        Within("trained/loss", "Descent on the population moments ends at the least loss of each rank.", most=1e-4),
+        Within("one_pass/loss", "So do factors trained on fresh contexts.", most=0.005, theory="trained/loss"),
+        Within("tests/loss", "Layers of every rank have the predicted losses in noisy contexts.", most=0.015),
+        Share("tests/best_rank", "The best rank falls with noise as predicted."),
+        Within("misled/loss", "Irrelevant features of contexts mislead trained layers as predicted.", most=0.015),
     ),
     vocabulary=vocabulary(
         rank=("r", "rank of Γ"),

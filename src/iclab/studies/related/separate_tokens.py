@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iclab import figures
+from iclab.claims import above, below
 from iclab.numerics import Checked, Count, Counts, Positive, require
 from iclab.outcomes import Labeled, labeled, vocabulary
-from iclab.studies.related.claims import above, below
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:

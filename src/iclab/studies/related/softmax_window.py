@@ -17,11 +17,10 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.claims import Within
+from iclab.claims import Within, below
 from iclab.numerics import Checked, Count, Increasing, Positive, Values, Whole, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
-from iclab.studies.related.claims import below, close
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -175,14 +174,14 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        close("best/scale", "The trained matrix has the exact best scale at every ratio L²/ρ.", most=0.03),
-        close("lengths/scale", "The trained matrix has the exact best scale at every length.", most=0.03),
-        close("kinked/scale", "The trained matrix has the exact best scale for functions with a kink.", most=0.03),
+        Within("best/scale", "The trained matrix has the exact best scale at every ratio L²/ρ.", most=0.03),
+        Within("lengths/scale", "The trained matrix has the exact best scale at every length.", most=0.03),
+        Within("kinked/scale", "The trained matrix has the exact best scale for functions with a kink.", most=0.03),
         below("best/anisotropy", "The trained matrix is nearly a multiple of the identity.", bound=0.05),
         below("lengths/anisotropy", "At every length it is nearly such a multiple.", bound=0.05),
-        close("best/error", "At the trained scale the exact error is within a percent of the least one.", most=0.01),
-        close("lengths/error", "At every length the error there is within a percent of the least one.", most=0.01),
-        Within("theory/best/error", "simulation/best/drawn", "Its error on drawn functions is the least.", most=0.02),
+        Within("best/error", "At the trained scale the exact error is within a percent of the least one.", most=0.01),
+        Within("lengths/error", "At every length the error there is within a percent of the least one.", most=0.01),
+        Within("best/drawn", "Its error on drawn functions is the least.", most=0.02, theory="best/error"),
     ),
     vocabulary=vocabulary(
         dict.fromkeys(("error", "linear", "softmax"), ("L−ρ", "mean squared error against clean targets", "label²")),
