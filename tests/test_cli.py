@@ -114,7 +114,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
         (["run", "abrupt-drop", "--problem.context-length", "2.5"], "--problem.context-length"),
         (["run", "abrupt-drop", "--problem.noise", "-1"], "noise must be finite and >= 0; got -1.0"),
         (["run", "abrupt-drop", "--problem.task-eigenvalues", "1", "1"], "task_eigenvalues must be as many as eigen"),
-        (["run", "abrupt-drop", "--seeds", "-1"], "seeds must be >= 0; got -1"),
+        (["run", "abrupt-drop", "--seeds", "-1"], "seeds must be a whole number >= 0; got -1"),
         (["run", "abrupt-drop", "--heads", "0"], "heads must be a whole number >= 1; got 0"),
         (["run", "abrupt-drop", "--steps", "0"], "steps must be a whole number >= 1; got 0"),
         (["run", "abrupt-drop", "--rate", "0"], "rate must be finite and > 0; got 0.0"),

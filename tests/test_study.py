@@ -90,7 +90,7 @@ def test_a_study_of_theory_alone_simulates_nothing_however_many_seeds_are_asked_
     alone = study(simulation=None)
     assert list(alone.run(seeds=3).children) == ["theory"]
     assert alone.asked(3) == alone.asked((2, 5)) == ()
-    with pytest.raises(ValueError, match="seeds must be >= 0"):
+    with pytest.raises(ValueError, match="seeds must be a whole number >= 0"):
         alone.run(seeds=-1)
 
 
@@ -124,10 +124,36 @@ def test_the_case_of_another_study_is_refused() -> None:
         study().run(Other())
 
 
-@pytest.mark.parametrize(("seeds", "message"), [(-1, "seeds must be >= 0"), ((1, 1), "seeds must differ")])
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [
+        *((bad, "seeds must be a whole number >= 0") for bad in (-1, (0, -1), "12", ("1",), True, 1.7, (1.5,), None)),
+        ((1, 1), "seeds must differ"),
+    ],
+)
 def test_impossible_seeds_are_refused(seeds: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         seed_numbers(seeds)
+
+
+def test_seeds_are_a_count_or_a_list_of_whole_numbers_of_any_kind() -> None:
+    assert seed_numbers(np.int64(2)) == (0, 1)
+    assert seed_numbers(np.array([3, 1])) == (3, 1)
+    assert seed_numbers(()) == ()
+
+
+@pytest.mark.parametrize("answer", [np.arange(3.0), None, {"curve": np.arange(3.0)}, {"curve": None}])
+def test_a_witness_that_returns_no_outcomes_is_refused(answer: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"theory of the study 'made-up' must return outcomes by name"
+    ):
+        study(theory=lambda case: answer).run(seeds=0)
+
+
+def test_a_claim_about_a_variable_that_is_not_there_names_those_that_are() -> None:
+    misspelled = study(claims=(Within("curve/los", "It is so.", most=0.1),))
+    with pytest.raises(KeyError, match=r"got 'simulation/curve/los'. There are theory/curve/loss, simulation/curve"):
+        misspelled.verdicts(misspelled.run(seeds=2))
 
 
 def test_an_outcome_whose_array_lacks_an_axis_is_refused() -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import reprlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iclab.claims import Claim, Verdict
-from iclab.numerics import one_of, require
+from iclab.numerics import one_of, require, whole_number
 from iclab.outcomes import Quantity, View, quantities
 from iclab.provenance import device, environment, simulating
 
@@ -167,6 +168,12 @@ class Study:
         import xarray as xr
 
         shared = {"theory"} if self.start is None else set()
+        for witness, outcomes in answers.items():
+            require(
+                isinstance(outcomes, Mapping) and all(map(dataclasses.is_dataclass, outcomes.values())),
+                f"{witness} of the study {self.name!r} must return outcomes by name, as in "
+                f'{{"curve": labeled(...)}}; got {reprlib.repr(outcomes)}.',
+            )
         groups = {
             f"{witness}/{name}": _labeled(outcome, self.vocabulary, name, None if witness in shared else seed)
             for witness, outcomes in answers.items()
@@ -192,10 +199,10 @@ def _once(theory: Callable[..., Outcomes], case: Any) -> Outcomes:
 
 
 def seed_numbers(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """The seeds meant by a count or by a list. Raises ValueError for negative or repeated ones."""
-    numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
-    least = seeds if isinstance(seeds, int) else min(numbers, default=0)
-    require(least >= 0, f"seeds must be >= 0; got {least}. Give a count, or a list of different seeds.")
+    """The seeds meant by a count or by a list. Raises ValueError unless they are different whole numbers >= 0."""
+    listed = isinstance(seeds, Iterable) and not isinstance(seeds, str)
+    asked = [whole_number("seeds", seed, least=0) for seed in (seeds if listed else [seeds])]
+    numbers = tuple(asked if listed else range(asked[0]))
     require(len(set(numbers)) == len(numbers), f"seeds must differ; got {numbers}.")
     return numbers
 
