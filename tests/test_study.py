@@ -144,9 +144,7 @@ def test_seeds_are_a_count_or_a_list_of_whole_numbers_of_any_kind() -> None:
 
 @pytest.mark.parametrize("answer", [np.arange(3.0), None, {"curve": np.arange(3.0)}, {"curve": None}])
 def test_a_witness_that_returns_no_outcomes_is_refused(answer: Any) -> None:
-    with pytest.raises(
-        ValueError, match=r"theory of the study 'made-up' must return outcomes by name"
-    ):
+    with pytest.raises(ValueError, match=r"theory of the study 'made-up' must return outcomes by name"):
         study(theory=lambda case: answer).run(seeds=0)
 
 
