@@ -1,13 +1,20 @@
-"""Claims: what a study says of its witnesses, each judged on a labeled result by a number."""
+"""Claims: what a study says of its witnesses, each judged on a labeled result as a measurement.
 
-from iclab.claims.general import Bounded, Limit, Misses, Share, Vanishes, Within, WithinErrors, above, below
+An outcome has a stated rate of false alarms, an interval, and a resolution: the smallest error of theory that the
+very result would have exposed.
+"""
+
+from iclab.claims.agreement import Agrees
+from iclab.claims.bounds import Bounded, Misses, Share, above, below
+from iclab.claims.judgement import ALARM, CONFIDENCE, Deviations, Judgement, judged, judged_share
+from iclab.claims.limits import ExactInRate, Tends
 from iclab.claims.networks import CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, WhereKnown
-from iclab.claims.pretraining import CloseMeans, LimitOfMeans
-from iclab.claims.training import ExactInRate, LimitInSequences, RestsNearLevels
-from iclab.claims.verdict import SLACK, Claim, Verdict, fitted_order
+from iclab.claims.resolution import Resolution
+from iclab.claims.training import RestsAtLevels, RestsTend
+from iclab.claims.verdict import Claim, Verdict
 
 __all__ = [
-    "SLACK", "Bounded", "Claim", "CloseMeans", "CrossesBetween", "ExactInRate", "Limit", "LimitInSequences",
-    "LimitOfMeans", "Misses", "PeaksWhereFitEnds", "RestsNearLevels", "RisesAndFalls", "Share", "Vanishes",
-    "Verdict", "WhereKnown", "Within", "WithinErrors", "above", "below", "fitted_order",
+    "ALARM", "CONFIDENCE", "Agrees", "Bounded", "Claim", "CrossesBetween", "Deviations", "ExactInRate", "Judgement",
+    "Misses", "PeaksWhereFitEnds", "Resolution", "RestsAtLevels", "RestsTend", "RisesAndFalls", "Share", "Tends",
+    "Verdict", "WhereKnown", "above", "below", "judged", "judged_share",
 ]  # fmt: skip

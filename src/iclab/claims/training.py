@@ -1,161 +1,62 @@
-"""Claims about curves of training: gradient descent against its flow, and where its loss rests."""
+"""Claims about curves of training: the levels at which a loss rests between its drops."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from jaxtyping import Float
-
-from iclab.claims.paths import group
-from iclab.claims.verdict import SLACK, Verdict, fitted_order
+from iclab.claims.agreement import Agrees
+from iclab.claims.comparison import Comparison, paired
+from iclab.claims.limits import Tends
+from iclab.claims.paths import variable
 from iclab.numerics.curves import rests_and_drops
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ExactInRate", "LimitInSequences", "RestsNearLevels"]
+__all__ = ["RestsAtLevels", "RestsTend"]
 
 
 @dataclass(frozen=True)
-class ExactInRate:
-    """Gradient descent at several rates against the flow from the same start on the same moments.
+class RestsAtLevels(Agrees):
+    """A curve rests between its drops, and at its end, at the levels of theory."""
 
-    The gap is the largest |ΔL| over all recorded times, and over all ranks or starts; the median over seeds counts.
-    """
+    variable: str = "theory/flow/loss"
+    meaning: str = "The flow rests between its drops, and ends, at the predicted levels."
+    tolerance: float = 0.01
+    theory: str | None = "levels/loss"
 
-    flow: str = "flow"
-    descent: str = "rates"
-    order: float = 1.0
-
-    def verdict(self, result: "xr.DataTree") -> Verdict:
-        """Order in the rate at which the gap vanishes."""
-        rates = group(result, "simulation", self.descent)
-        gaps = np.abs(rates.loss - group(result, "theory", self.flow).loss)
-        gaps = gaps.max([axis for axis in gaps.dims if axis not in ("rate", "seed")]).median("seed")
-        return Verdict(
-            claim="exact in the rate",
-            meaning="Gradient descent becomes its gradient flow, from the same start on the same moments.",
-            measure="order of the largest gap in the rate",
-            value=fitted_order(rates.rate.values, gaps.values),
-            yardstick=self.order - SLACK,
-            evidence=tuple(
-                (f"largest gap at rate {rate:.3g}", f"{gap:.2e}")
-                for rate, gap in zip(rates.rate.values, gaps.values, strict=True)
-            ),
-        )
+    def _comparison(self, result: "xr.DataTree") -> Comparison:
+        return _rests(result, self)
 
 
 @dataclass(frozen=True)
-class LimitInSequences:
-    """Gradient descent on P drawn sequences against population theory, in the limit of many sequences.
+class RestsTend(Tends):
+    """On many drawn sequences a curve rests between its drops, and at its end, at the levels of theory.
 
-    Compared are the losses at which the curve rests between its drops and at its end, the times of the drops,
-    and the median gap over all recorded times; never the largest gap at equal times: the drops of a
-    finite sample shift by a few percent, however large it is.
+    The times of the drops do not count: on a finite sample they shift by a few percent, however large it is.
     """
 
-    levels: str = "levels"
-    flow: str = "flow"
-    descent: str = "sequences"
-    order: float = 0.5
+    variable: str = "sequences/loss"
+    meaning: str = "On many drawn sequences the curve rests and ends at the levels of population theory."
+    tolerance: float = 0.05
+    along: str = "sequences"
+    theory: str | None = "levels/loss"
 
-    def verdict(self, result: "xr.DataTree") -> Verdict:
-        """Order in 1/P at which sampled curves approach theory: the smaller of the orders of two gaps."""
-        flow, descent = group(result, "theory", self.flow), group(result, "simulation", self.descent)
-        levels = _first_seed(group(result, "theory", self.levels).loss)
-        exact, sampled = _rests_and_drops(flow.loss, levels), _rests_and_drops(descent.loss, levels)
-        sizes = descent.sequences.values
-        rests = _along("sequences", np.median, abs(sampled[0] - exact[0]))
-        shifts = _along("sequences", np.median, sampled[1] / exact[1] - 1)
-        median = _along("sequences", np.mean, abs(descent.loss - flow.loss).median("time"))
-        orders = [fitted_order(1 / sizes, gaps) for gaps in (rests, median)]
-        return Verdict(
-            claim="limit in sequences",
-            meaning="On many drawn sequences the curve rests and ends at the losses of population theory.",
-            measure="order in 1/P of the gap in level (of the median gap, if less)",
-            value=float(np.min(orders)),
-            yardstick=self.order - SLACK,
-            evidence=(
-                (
-                    "stated order",
-                    f"{self.order:g}, a fit may fall {SLACK:g} short; gaps are medians over seeds",
-                ),
-                *(
-                    (
-                        f"P = {size}",
-                        f"levels off by {rest:.4f}, median gap {gap:.4f}, drops at {1 + shift:.3f} of theory's times",
-                    )
-                    for size, rest, gap, shift in zip(sizes, rests, median, shifts, strict=True)
-                ),
-            ),
-        )
+    def _comparison(self, result: "xr.DataTree") -> Comparison:
+        return _rests(result, self, along=self.along)
 
 
-@dataclass(frozen=True)
-class RestsNearLevels:
-    """Curves on the largest training set rest at the levels of theory that the flow of the same start visits.
-
-    A level is visited where the flow rests within 1 % of it. For each visited level the median over seeds
-    counts, and the farthest level decides.
-    """
-
-    levels: str = "levels"
-    flow: str = "flow"
-    descent: str = "sequences"
-    most: float = 0.015
-
-    def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The largest relative distance of a rest from its level."""
-        flow, descent = (
-            group(result, "theory", self.flow),
-            group(result, "simulation", self.descent).isel(sequences=-1),
-        )
-        levels = _first_seed(group(result, "theory", self.levels).loss)
-        after = levels.isel(plateau=slice(1, None)).rename(plateau="drop")
-        visited = abs(_rests_and_drops(flow.loss, levels)[0] / after - 1) <= 0.01
-        rests = _rests_and_drops(descent.loss, levels)[0].fillna(np.inf)  # a level that is never reached is far
-        distances = abs(rests / after - 1).where(visited)
-        kinds = distances.stack(kind=[axis for axis in distances.dims if axis != "seed"])
-        distance = _along("kind", np.median, kinds)
-        count = int(visited.sum())
-        return Verdict(
-            claim="rests at the levels",
-            meaning="On drawn sequences the curve rests at the levels of theory that the flow visits.",
-            measure="largest relative distance of a rest from its level",
-            value=float(np.nanmax(distance)) if count else float("nan"),
-            yardstick=self.most,
-            evidence=(
-                ("P", str(int(descent.sequences))),
-                ("rests compared", str(count)),
-                ("median distance", f"{np.nanmedian(distance):.2e}" if count else "none"),
-            ),
-            at_most=True,
-        )
-
-
-def _rests_and_drops(loss: "xr.DataArray", levels: "xr.DataArray") -> "tuple[xr.DataArray, xr.DataArray]":
-    """Rests and drops of every curve along time, with an axis `drop` in place of `time`."""
+def _rests(result: "xr.DataTree", claim: Agrees | Tends, along: str | None = None) -> Comparison:
+    """Rests of every curve after each drop, beside the levels; NaN where a drop never comes."""
     import xarray as xr
 
-    return xr.apply_ufunc(
-        rests_and_drops,
-        loss.time,
-        loss,
-        levels,
-        input_core_dims=[["time"], ["time"], ["plateau"]],
-        output_core_dims=[["drop"], ["drop"]],
-        vectorize=True,
-    )
-
-
-def _along(axis: str, summary: Callable[[np.ndarray], float], array: "xr.DataArray") -> Float[np.ndarray, "n"]:
-    """For each entry along an axis, a summary of the numbers that are known over all other axes; NaN if none is."""
-    rows = array.transpose(axis, ...).values.reshape(array.sizes[axis], -1)
-    known = [row[~np.isnan(row)] for row in rows]
-    return np.array([float(summary(row)) if len(row) else np.nan for row in known])
-
-
-def _first_seed(levels: "xr.DataArray") -> "xr.DataArray":
-    """Levels know no seed, but stand beside curves that do."""
-    return levels.isel(seed=0, drop=True) if "seed" in levels.dims else levels
+    curve, levels = variable(result, "simulation", claim.variable), variable(result, "theory", claim.theory or "")
+    where = dict(claim.at)
+    curve, levels = (one.sel({axis: where[axis] for axis in where if axis in one.dims}) for one in (curve, levels))
+    levels = levels.isel(seed=0, drop=True) if "seed" in levels.dims else levels  # no seed changes them
+    rests = xr.apply_ufunc(
+        lambda time, loss, heights: rests_and_drops(time, loss, heights)[0], curve.time, curve, levels,
+        input_core_dims=[["time"], ["time"], ["plateau"]], output_core_dims=[["drop"]], vectorize=True,
+    )  # fmt: skip
+    after, before = (levels.isel(plateau=part).rename(plateau="drop") for part in (slice(1, None), slice(None, -1)))
+    drops = after.where(after != before.values)  # levels that repeat have no drop between them
+    return paired(drops, rests, unit=claim.unit, along=along)

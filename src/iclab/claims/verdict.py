@@ -1,67 +1,102 @@
-"""Verdicts: agreement in numbers, and the orders that some of them are made of.
+"""Verdicts: a claim, its outcome, and the numbers from which it follows."""
 
-An order is fitted over at least three sizes, and a claim of an order holds when the fit is at least the stated
-one minus 0.25.
-"""
-
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from jaxtyping import Float
+
+from iclab.claims.judgement import Judgement
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SLACK", "Claim", "Verdict", "fitted_order"]
+    from iclab.claims.resolution import Resolution
 
-SLACK = 0.25  # by which a fitted order may stay below the stated one
+__all__ = ["Claim", "Verdict", "percent"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One number with its threshold."""
+    """The outcome of a claim as a measurement: the interval that the data leave, and what was asked of it."""
 
     claim: str
     """The claim in a few words."""
     meaning: str
     """The claim as a sentence."""
     measure: str
-    """The quantity that is measured."""
+    """The quantity that is measured, with its unit."""
     value: float
+    """The end of the 95 % interval that counts; NaN where the data give none."""
     yardstick: float
-    """The least value with which the claim holds; the largest one if `at_most`."""
-    evidence: tuple[tuple[str, str], ...]
+    """The tolerance or bound that was asked for."""
+    outcome: str
+    """holds, does not hold or open"""
+    evidence: tuple[tuple[str, str], ...] = ()
     """Further numbers, as label and text."""
-    at_most: bool = False
-    error: float = 0.0
-    """Standard error of the value where one is known; it is shown and decides nothing."""
+    at_most: bool = True
+    """True where the value must be at most what was asked for, else at least."""
+    relative: bool = True
+    """True where value and yardstick are shown in percent."""
+    p: float = 1.0
+    """Rate of false alarms at which "does not hold" would begin."""
+    reason: str = ""
+    """What is missing from an open verdict."""
+    notices: Mapping[str, "Resolution"] = field(default_factory=dict)
+    """Smallest errors of theory, by variable, that the claim would have exposed."""
 
     @property
     def holds(self) -> bool:
-        """True where the number reaches its threshold, or stays below it if `at_most`."""
-        return bool(self.value <= self.yardstick if self.at_most else self.value >= self.yardstick)
-
-    @property
-    def number(self) -> str:
-        """The value as text, with its error if it has one; a dash where the case does not allow one."""
-        if np.isnan(self.value):
-            return "–"
-        return _three_digits(self.value) + (f" ± {self.error:#.2g}" if self.error > 0 else "")
-
-    @property
-    def bound(self) -> str:
-        """The threshold as text."""
-        return f"{'≤' if self.at_most else '≥'} {_three_digits(self.yardstick)}"
+        """True where the claim holds."""
+        return self.outcome == "holds"
 
     @property
     def word(self) -> str:
-        """The verdict in a word; "open" where the case does not allow one."""
-        return "open" if np.isnan(self.value) else "holds" if self.holds else "does not hold"
+        """The outcome; an open one with its reason."""
+        return f"open: {self.reason}" if self.reason and self.outcome == "open" else self.outcome
+
+    @property
+    def number(self) -> str:
+        """The end of the interval as text; a dash where there is none."""
+        if np.isnan(self.value):
+            return "–"
+        sign = ("≤" if self.at_most else "≥") + " "
+        return sign + self._shown(self.value)
+
+    @property
+    def bound(self) -> str:
+        """What was asked for, as text."""
+        return f"{'≤' if self.at_most else '≥'} {self._shown(self.yardstick)}"
+
+    @property
+    def answer(self) -> str:
+        """The verdict as an answer: what agrees, how well, what was asked, what would have been noticed."""
+        if np.isnan(self.value):
+            return self.word
+        said = f"{self.measure}: {self.number} (95 %), asked {self.bound}"
+        seen = ", ".join(f"{name} {one}" for name, one in self.notices.items())
+        return f"{self.word}; {said}" + (f"; would notice {seen}" if seen else "")
+
+    def _shown(self, value: float) -> str:
+        return percent(value) if self.relative else f"{value:.3g}"
 
 
-def _three_digits(value: float) -> str:
-    return f"{value:#.3g}".rstrip(".")
+def percent(value: float) -> str:
+    """A share in percent with two digits."""
+    return f"{100 * value:.2g} %" if np.isfinite(value) else "∞"
+
+
+def verdict_of(
+    judgement: Judgement, *, claim: str, meaning: str, measure: str, asked: float,
+    evidence: tuple[tuple[str, str], ...] = (), relative: bool = True,
+) -> Verdict:  # fmt: skip
+    """The verdict on a claim about deviations within a tolerance."""
+    counted = (("largest at", judgement.worst),) if judgement.worst else ()
+    seeds = (("entries", str(judgement.entries)), ("seeds", str(judgement.seeds)))
+    return Verdict(
+        claim, meaning, measure, judgement.within, asked, judgement.outcome, (*counted, *seeds, *evidence),
+        relative=relative, p=judgement.p, reason=judgement.reason,
+    )  # fmt: skip
 
 
 class Claim(Protocol):
@@ -70,10 +105,3 @@ class Claim(Protocol):
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The claim, judged on a labeled result."""
         ...
-
-
-def fitted_order(sizes: Float[np.ndarray, "n"], gaps: Float[np.ndarray, "n"]) -> float:
-    """Slope of log gap against log size, by least squares; NaN for fewer than three sizes or a gap of 0 or NaN."""
-    if len(sizes) < 3 or not np.all((gaps > 0) & np.isfinite(gaps)):
-        return float("nan")
-    return float(np.polyfit(np.log(sizes), np.log(gaps), 1)[0])

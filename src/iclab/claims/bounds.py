@@ -1,0 +1,104 @@
+"""Bounds, shares and factors: claims about a variable of simulation that state no value for it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iclab.claims.comparison import compared
+from iclab.claims.judgement import Deviations, Judgement, judged, judged_share
+from iclab.claims.paths import variable
+from iclab.claims.verdict import Verdict
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Bounded", "Misses", "Share", "above", "below", "share_verdict"]
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """The mean over seeds of a variable lies on one side of a bound, in every entry."""
+
+    variable: str  # "group/variable" of simulation
+    meaning: str
+    bound: float
+    at_most: bool = True  # true where the bound is an upper one
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The end of the interval of the entry that comes closest to the bound, or lies farthest beyond it."""
+        values = variable(result, "simulation", self.variable).transpose("seed", ...)
+        rows = values.values.reshape(values.sizes["seed"], -1).astype(float)
+        sign = 1.0 if self.at_most else -1.0
+        labels = tuple(f"entry {i + 1}" for i in range(rows.shape[1]))
+        found = judged(Deviations(sign * (rows - self.bound), labels, 0.0, signed=True))
+        return Verdict(
+            "stays within a bound", self.meaning, f"mean of {rows.shape[1]} values over seeds",
+            self.bound + sign * found.within, self.bound, found.outcome,
+            (("median", f"{np.median(rows):.4g}"), ("seeds", str(len(rows)))),
+            at_most=self.at_most, relative=False, p=found.p, reason=found.reason,
+        )  # fmt: skip
+
+
+def above(variable: str, meaning: str, bound: float) -> Bounded:
+    """Claim that a variable of simulation, "group/variable", stays above a bound."""
+    return Bounded(variable, meaning, bound, at_most=False)
+
+
+def below(variable: str, meaning: str, bound: float) -> Bounded:
+    """Claim that a variable of simulation, "group/variable", stays below a bound."""
+    return Bounded(variable, meaning, bound)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A counted variable is as theory says in at least a share of the seeds."""
+
+    variable: str  # "group/variable" of simulation
+    meaning: str
+    least: float = 1 / 3
+    theory: str | None = None  # the variable of theory, where its name is another one
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The lower bound of the share of seeds in which every entry is as predicted."""
+        theory = variable(result, "theory", self.theory or self.variable)
+        same = variable(result, "simulation", self.variable) == theory
+        agreeing = same.all([axis for axis in same.dims if axis != "seed"])
+        found = judged_share(int(agreeing.sum()), agreeing.size, self.least)
+        return share_verdict(found, "as often as predicted", self.meaning, self.least)
+
+
+def share_verdict(
+    found: Judgement, claim: str, meaning: str, least: float, evidence: Iterable[tuple[str, str]] = ()
+) -> Verdict:
+    """The verdict on a share of the seeds."""
+    return Verdict(
+        claim, meaning, "share of the seeds", found.within, least, found.outcome, (("seeds", found.worst), *evidence),
+        at_most=False, p=found.p, reason=found.reason,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Misses:
+    """An approximation is off by at least a factor, in the entry where it is worst: its limits, measured."""
+
+    variable: str  # "group/variable" of simulation
+    meaning: str
+    factor: float
+    theory: str | None = None  # the variable of theory, where its name is another one
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The lower bound of the largest factor, either way, between theory and means over seeds."""
+        comparison = compared(result, self.variable, self.theory or self.variable)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = abs(np.log(comparison.measured / comparison.theory))
+        worst = int(np.argmax(np.nan_to_num(logs.mean(axis=0), nan=-1.0)))
+        gap = np.log(self.factor) - logs[:, [worst]]
+        found = judged(Deviations(gap, (comparison.labels[worst],), 0.0, signed=True))
+        return Verdict(
+            "off by a factor", self.meaning, "largest factor between means and theory",
+            float(self.factor * np.exp(-found.within)), self.factor, found.outcome,
+            (("at", comparison.labels[worst]), ("seeds", str(found.seeds))),
+            at_most=False, relative=False, p=found.p, reason=found.reason,
+        )  # fmt: skip

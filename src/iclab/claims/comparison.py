@@ -1,0 +1,153 @@
+"""Comparisons: a measured variable beside theory, entry by entry, in the unit of a claim."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from iclab.claims.judgement import ROUNDING, Deviations
+from iclab.claims.paths import variable
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["ENTRIES", "PHYSICS", "SIZES", "Comparison", "Unit", "compared", "paired"]
+
+ENTRIES = 50  # named entries of a claim; more records of a curve are thinned out evenly
+PHYSICS = ("mode", "plateau", "drop", "rank", "point")  # axes whose entries are things of their own
+SIZES = ("dimension", "sequences", "batch", "context_length", "steps", "rate")  # axes along which scatter differs
+
+Array = np.ndarray
+Unit = Literal["theory", "range", "one"]
+"""The unit of deviations: the height of theory above its floor, the largest such height, or that of the variable."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Theory and measurement with a row for each seed, or one row, and a column for each entry."""
+
+    theory: Float[Array, "rows entry"]
+    measured: Float[Array, "seed entry"]
+    floor: Float[Array, "rows entry"]
+    labels: tuple[str, ...]
+    places: dict[str, Array]  # of every entry along each axis, by its point or its number
+    unit: Unit
+    drawn: bool
+
+    @property
+    def pool(self) -> Int[Array, "entry"]:
+        """The number of the pool of every entry's scatter: one for each point of the sizes."""
+        sizes = [self.places[axis] for axis in SIZES if axis in self.places]
+        if not sizes:
+            return np.zeros(len(self.labels), dtype=int)
+        return np.unique(np.stack(sizes), axis=1, return_inverse=True)[1].reshape(-1)
+
+    def under(self, theory: Float[Array, "rows entry"]) -> "Comparison":
+        """The comparison of another theory with this one in the place of the measurement."""
+        return replace(self, theory=theory, measured=self.theory, drawn=False)
+
+    def scale(self) -> Float[Array, "rows entry"]:
+        """The unit of every entry."""
+        height = abs(self.theory - self.floor)
+        if self.unit == "range":
+            known = np.where(np.isfinite(height), height, 0.0)
+            return np.broadcast_to(np.max(known, axis=1, keepdims=True, initial=0.0), height.shape)
+        return np.ones_like(height) if self.unit == "one" else height
+
+    def values(self) -> Float[Array, "seed entry"]:
+        """Deviations of the measurement from theory; 0 where both are the same infinity."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            gap = np.where(self.measured == self.theory, 0.0, self.measured - self.theory)
+            return np.where(gap == 0, 0.0, gap / self.scale())
+
+    def deviations(self, tolerance: float, *, numerical: float = ROUNDING) -> Deviations:
+        """The deviations, to be judged."""
+        return Deviations(self.values(), self.labels, tolerance, numerical, pool=self.pool, drawn=self.drawn)
+
+
+def compared(
+    result: "xr.DataTree",
+    measured: str,
+    theory: str,
+    *,
+    floor: str | float = 0.0,
+    unit: Unit = "theory",
+    at: "dict[str, object] | None" = None,
+    along: str | None = None,
+    most: int = ENTRIES,
+) -> Comparison:
+    """The comparison of two variables of a result, "group/variable" or "witness/group/variable".
+
+    Axes that both have are matched by their points; `at` selects points of axes. Entries run along the axis `along`
+    first, which is kept whole; of the others at most so many are. Raises KeyError for a name that the result has not.
+    """
+    import xarray as xr
+
+    known, found = variable(result, "theory", theory), variable(result, "simulation", measured)
+    ground = variable(result, "theory", floor) if isinstance(floor, str) else xr.zeros_like(known) + floor
+    chosen = [
+        one.sel({axis: point for axis, point in (at or {}).items() if axis in one.dims})
+        for one in (known, found, ground)
+    ]
+    return paired(*chosen, unit=unit, along=along, most=most)
+
+
+def paired(
+    known: "xr.DataArray",
+    found: "xr.DataArray",
+    ground: "xr.DataArray | None" = None,
+    *,
+    unit: Unit = "theory",
+    along: str | None = None,
+    most: int = ENTRIES,
+) -> Comparison:
+    """The comparison of theory and measurement as arrays, with the floor of theory, 0 by default."""
+    import xarray as xr
+
+    drawn = "seed" in found.dims
+    ground = 0 * known if ground is None else ground
+    known, found, ground = xr.broadcast(*xr.align(known, found, ground, join="inner"))
+    axes = sorted((axis for axis in found.dims if axis != "seed"), key=lambda axis: axis == along)
+    kept = [found.sizes[axis] for axis in axes if axis != along]
+    keep = [*_thinned(kept, most), *(np.arange(found.sizes[axis]) for axis in axes if axis == along)]
+    chosen = dict(zip(axes, keep, strict=True))
+    rows = [
+        one.isel(chosen).expand_dims([] if "seed" in one.dims else ["seed"]).transpose("seed", *axes).values
+        for one in (known, found, ground)
+    ]
+    table = [one.reshape(len(one), -1) for one in rows]
+    labels, places = _entries(found.isel(chosen), axes)
+    stated = ~np.isnan(table[0]).all(axis=0)  # entries of which theory says nothing are none
+    return Comparison(
+        *(one[:, stated] for one in table), tuple(labels[i] for i in np.flatnonzero(stated)),
+        {axis: one[stated] for axis, one in places.items()}, unit, drawn,
+    )  # fmt: skip
+
+
+def _thinned(sizes: Sequence[int], most: int) -> list[Int[Array, "_"]]:
+    """Indices to keep along each axis: the longest axis is thinned out evenly until there are few enough entries."""
+    counts = list(sizes)
+    while np.prod(counts, initial=1) > most and max(counts) > 2:
+        counts[int(np.argmax(counts))] -= 1
+    return [
+        np.unique(np.round(np.linspace(0, size - 1, count)).astype(int))
+        for size, count in zip(sizes, counts, strict=True)
+    ]
+
+
+def _entries(array: "xr.DataArray", axes: Sequence[Hashable]) -> tuple[tuple[str, ...], dict[str, Array]]:
+    """A label for every entry, and its place along each axis."""
+    points = [array[axis].values if axis in array.coords else np.arange(1, array.sizes[axis] + 1) for axis in axes]
+    grid = [one.reshape(-1) for one in np.meshgrid(*points, indexing="ij")]
+    names = [str(axis).replace("_", " ") for axis in axes]
+    count = int(np.prod([len(one) for one in points], initial=1))
+    labels = [
+        ", ".join(f"{name} {_text(one[i])}" for name, one in zip(names, grid, strict=True)) for i in range(count)
+    ]
+    return tuple(labels), {str(axis): one for axis, one in zip(axes, grid, strict=True)}
+
+
+def _text(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,77 @@
+"""Extrapolation of a gap to infinite size or vanishing rate, for every seed on its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from iclab.claims.judgement import ROUNDING
+
+__all__ = ["Extrapolated", "extrapolated"]
+
+Array = np.ndarray
+MISFIT = 0.01  # chance that a fit of the right order is refused
+
+
+@dataclass(frozen=True, eq=False)
+class Extrapolated:
+    """Gaps at infinite size for every seed, and the error of the fit."""
+
+    gap: Float[Array, "seed entry"]
+    model: Float[Array, "entry"]
+    fits: bool  # false where sizes are too few or too small for the stated order
+
+
+def extrapolated(
+    gaps: Float[Array, "seed entry size"], sizes: Float[Array, "size"], orders: Sequence[float] = (1.0, 2.0)
+) -> Extrapolated:
+    """Gaps a of a + b/size^order, by least squares with weights from the scatter that entries of a size share.
+
+    The error of the model is the larger one of two changes of the mean: a with the next order, and a without the
+    smallest size. A fit whose residuals are larger than the errors of means (F test, 1 %) does not hold.
+    """
+    seeds, entries, count = gaps.shape
+    if count < 3:
+        nothing = np.full((seeds, entries), np.nan)
+        return Extrapolated(nothing, np.full(entries, np.inf), fits=False)
+    first, second = (np.asarray(sizes, dtype=float) ** -order for order in orders[:2])
+    spread = _shared_scatter(gaps)
+    weights = 1 / np.maximum(spread, max(float(np.max(spread)) * 1e-3, ROUNDING))
+    whole = _operator([first], weights)
+    mean = gaps.mean(axis=0)
+    changes = [mean @ (_operator([first, second], weights) - whole)]
+    smallest = int(np.argmax(first))
+    kept = np.arange(count) != smallest
+    changes.append(mean[:, kept] @ _operator([first[kept]], weights[kept]) - mean @ whole)
+    model = np.nan_to_num(np.max(np.abs(changes), axis=0), nan=0.0)  # of an entry that is missing in some seed
+    return Extrapolated(gaps @ whole, model, fits=_fits(gaps, first, weights))
+
+
+def _shared_scatter(gaps: Float[Array, "seed entry size"]) -> Float[Array, "size"]:
+    """The median scatter of the entries of each size."""
+    if len(gaps) < 2 or np.isnan(gaps).any(axis=0).all():
+        return np.zeros(gaps.shape[2])
+    return np.nan_to_num(np.nanmedian(gaps.std(axis=0, ddof=1), axis=0))
+
+
+def _operator(powers: Sequence[Float[Array, "size"]], weights: Float[Array, "size"]) -> Float[Array, "size"]:
+    """The weights of gaps of which the intercept of the fit is the sum."""
+    design = np.stack([np.ones_like(weights), *(power / np.max(power) for power in powers)], axis=1)
+    return np.linalg.pinv(weights[:, None] * design)[0] * weights
+
+
+def _fits(gaps: Float[Array, "seed entry size"], power: Array, weights: Array) -> bool:
+    """True where residuals of the means are no larger than their errors, in every entry."""
+    seeds, entries, count = gaps.shape
+    if seeds < 2:
+        return True
+    design = np.stack([np.ones(count), power / np.max(power)], axis=1)
+    inverse = np.linalg.pinv(weights[:, None] * design) * weights
+    rest = gaps.mean(axis=0) - gaps.mean(axis=0) @ inverse.T @ design.T
+    error = np.fmax(gaps.std(axis=0, ddof=1), _shared_scatter(gaps)) / np.sqrt(seeds)
+    if np.all(error <= ROUNDING):
+        return True
+    ratio = np.sum((rest / np.maximum(error, ROUNDING)) ** 2, axis=1) / (count - 2)
+    return not np.any(ratio > stats.f.ppf(1 - MISFIT / entries, count - 2, seeds - 1))
