@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.claims import Claim, Verdict
+from iclab.claims import Claim, Resolution, Verdict, finest, noticing
 from iclab.numerics import one_of, require, whole_number
 from iclab.outcomes import Quantity, View, quantities
 from iclab.provenance import device, environment, simulating
@@ -68,6 +68,7 @@ class Study:
     start: Callable[[Any, int], Any] | None = None
     vocabulary: Mapping[str, Quantity] = field(default_factory=dict)  # of its axes and quantities, by name
     headline: bool = False  # whether the short report shows it
+    unjudged: Mapping[str, str] = field(default_factory=dict)  # drawn variables of theory, and why no claim has them
 
     def __new__(cls, *_: Any, **given: Any) -> "Study":
         """A study. Raises TypeError, with the successor, for a field of version 0.1.0."""
@@ -137,7 +138,18 @@ class Study:
     def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
         """The verdict on each claim of the study; none where a simulation was not asked for."""
         whole = self.simulation is None or "simulation" in result.children
-        return [claim.verdict(result) for claim in self.claims] if whole else []
+        return [noticing(claim, result) for claim in self.claims] if whole else []
+
+    def resolution(self, result: "xr.DataTree") -> dict[str, Resolution]:
+        """The smallest errors of theory that claims which hold would have exposed, by variable of theory.
+
+        A variable that no claim covers, or only claims that do not hold, is not in it.
+        """
+        found: dict[str, Resolution] = {}
+        for verdict in self.verdicts(result):
+            for name, one in verdict.notices.items():
+                found[name] = finest(found[name], one) if name in found else one
+        return found
 
     def _require_own(self, case: Any) -> None:
         require(

@@ -1,7 +1,7 @@
 """Verdicts: a claim, its outcome, and the numbers from which it follows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from iclab.claims.resolution import Resolution
 
-__all__ = ["Claim", "Verdict", "percent"]
+__all__ = ["Claim", "Verdict", "noticing", "percent", "verdict_of"]
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,12 @@ class Verdict:
         if np.isnan(self.value):
             return self.word
         said = f"{self.measure}: {self.number} (95 %), asked {self.bound}"
-        seen = ", ".join(f"{name} {one}" for name, one in self.notices.items())
-        return f"{self.word}; {said}" + (f"; would notice {seen}" if seen else "")
+        return f"{self.word}; {said}" + (f"; would notice {self.noticed}" if self.noticed else "")
+
+    @property
+    def noticed(self) -> str:
+        """Smallest errors of theory that would have been noticed, as text: the variable, then the error."""
+        return ", ".join(f"{name.partition('/')[2]} {one}" for name, one in self.notices.items())
 
     def _shown(self, value: float) -> str:
         return percent(value) if self.relative else f"{value:.3g}"
@@ -97,6 +101,13 @@ def verdict_of(
         claim, meaning, measure, judgement.within, asked, judgement.outcome, (*counted, *seeds, *evidence),
         relative=relative, p=judgement.p, reason=judgement.reason,
     )  # fmt: skip
+
+
+def noticing(claim: "Claim", result: "xr.DataTree") -> Verdict:
+    """The verdict on a claim; where it holds, with the smallest errors of theory that it would have exposed."""
+    verdict = claim.verdict(result)
+    resolution = getattr(claim, "resolution", None)
+    return replace(verdict, notices=resolution(result)) if verdict.holds and resolution else verdict
 
 
 class Claim(Protocol):

@@ -14,6 +14,7 @@ from iclab.commands.report import Report, report
 from iclab.commands.run import Run, run
 from iclab.commands.studies import Studies, studies
 from iclab.commands.terminal import fail, note, parsed
+from iclab.commands.verdicts import INTERRUPTED
 from iclab.inspection.flags import Inspect
 
 __all__ = ["main"]
@@ -28,7 +29,7 @@ _ONE_THREAD = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when it succeeds, 2 for input that cannot be used, 130 when interrupted."""
+    """Run one command. Returns the exit code, of the table in docs/json.md."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     for name, value in _ONE_THREAD.items():
         os.environ.setdefault(name, value)
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _command(words)
         except KeyboardInterrupt:
-            return fail("interrupted; finished seeds are kept, nothing half-written stays", 130)
+            return fail("interrupted; finished seeds are kept, nothing half-written stays", INTERRUPTED)
         except BrokenPipeError:  # whoever read the output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from iclab import __version__
 from iclab.commands.studies import named
 from iclab.commands.terminal import parsed, print_verdicts, progress, writable
+from iclab.commands.verdicts import exit_code
 from iclab.files import written_whole
 from iclab.numerics import whole_number
 from iclab.store import Store
@@ -30,6 +31,7 @@ class Report:
     only: tuple[str, ...] = ()  # names of the studies to show
     out: Path = Path("report")  # folder of index.html and of the results behind it
     processes: int = 2  # how many seeds run in parallel, on a core each
+    strict: bool = False  # exit 1 where a claim does not hold, 3 where one is open
     debug: bool = False  # show the traceback of an error
 
 
@@ -59,10 +61,10 @@ def report(words: Sequence[str]) -> int:
     text = page(entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), version=__version__)
     with written_whole(folder / "index.html") as file:
         file.write_text(text, encoding="utf-8")
-    for study, result in results:
-        print_verdicts(study.name, study.verdicts(result))
+    for entry in entries:
+        print_verdicts(entry.name, entry.verdicts)
     print(f"page: {folder / 'index.html'}")
-    return 0
+    return exit_code((verdict for entry in entries for verdict in entry.verdicts), strict=options.strict)
 
 
 def _entry(study: Study, size: str, result: "xr.DataTree", store: Store) -> Any:
@@ -78,6 +80,7 @@ def _entry(study: Study, size: str, result: "xr.DataTree", store: Store) -> Any:
         size=size,
         case=result.attrs["case"],
         verdicts=study.verdicts(result),
+        unjudged=study.unjudged,
         figure=figures.inline(images["svg"], name=study.name),
         downloads=files_of(store.path(study, case), result, images, name=study.name),
         seconds=float(sum(result.attrs["seconds"])),

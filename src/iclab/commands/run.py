@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from iclab.claims import Verdict
 from iclab.commands.forms import as_stated, stating_constraints
 from iclab.commands.studies import named
 from iclab.commands.terminal import note, parsed, print_verdicts, progress, writable
+from iclab.commands.verdicts import SCHEMA, as_json, exit_code
 from iclab.files import written_whole
 from iclab.numerics import whole_number
 from iclab.store import Store
@@ -41,6 +42,7 @@ class Options:
     out: Path = Path("results")  # folder for results and figures
     processes: int = 1  # how many seeds run in parallel, on a core each
     json: bool = False  # print the verdicts as JSON instead of a table
+    strict: bool = False  # exit 1 where a claim does not hold, 3 where one is open
     debug: bool = False  # show the traceback of an error
 
 
@@ -66,13 +68,15 @@ def run(words: Sequence[str]) -> int:
     figure = whole.with_name(f"{whole.stem}-seeds-{len(study.asked(seeds))}.pdf")
     _draw(study, case, result, figure)
     numbers = whole if study.asked(seeds) or study.simulation is None else None
+    verdicts = study.verdicts(result)
+    code = exit_code(verdicts, strict=options.strict)
     if options.json:
-        print(json.dumps(_summary(study, result, numbers, figure), allow_nan=False))
-        return 0
-    print_verdicts(study.name, study.verdicts(result))
+        print(json.dumps(_summary(study, result, verdicts, numbers, figure), allow_nan=False))
+        return code
+    print_verdicts(study.name, verdicts)
     print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
     print(f"figure:  {figure}")
-    return 0
+    return code
 
 
 def _preset(study: Study, flags: Sequence[str]) -> Preset:
@@ -120,30 +124,16 @@ def _draw(study: Study, case: Any, result: "xr.DataTree", path: Path) -> None:
         file.write_bytes(figures.as_bytes(figures.drawn(study, case, result), "pdf", name=study.name))
 
 
-def _summary(study: Study, result: "xr.DataTree", path: Path | None, figure: Path) -> dict[str, Any]:
-    verdicts = [
-        {
-            "claim": verdict.claim,
-            "meaning": verdict.meaning,
-            "measure": verdict.measure,
-            "value": _number(verdict.value),
-            "error": _number(verdict.error),
-            "yardstick": verdict.bound,
-            "verdict": verdict.word,
-            "evidence": dict(verdict.evidence),
-        }
-        for verdict in study.verdicts(result)
-    ]
+def _summary(
+    study: Study, result: "xr.DataTree", verdicts: Sequence[Verdict], path: Path | None, figure: Path
+) -> dict[str, Any]:
     return {
+        "schema": SCHEMA,
         "study": study.name,
         "case": json.loads(result.attrs["case"]),
         "seeds": [int(seed) for seed in result.attrs["seeds"]],
         "seconds": float(sum(result.attrs["seconds"])),
-        "verdicts": verdicts,
+        "verdicts": [as_json(verdict) for verdict in verdicts],
         "numbers": str(path) if path else None,
         "figure": str(figure),
     }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -118,8 +118,8 @@ def print_verdicts(study: str, verdicts: Sequence[Verdict]) -> None:
     if verdicts:
         print(study)
         print_table(
-            ("claim", "what is measured", "number", "threshold", "verdict"),
-            [(one.meaning, one.measure, one.number, one.bound, one.word) for one in verdicts],
+            ("claim", "what is measured", "95 %", "asked", "would notice", "verdict"),
+            [(one.meaning, one.measure, one.number, one.bound, one.noticed, one.word) for one in verdicts],
         )
 
 

@@ -7,12 +7,12 @@ import base64
 import html
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iclab.claims import Verdict
+from iclab.claims import ALARM, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,8 @@ class Entry:
     seeds: Sequence[int]
     origin: dict[str, str]
     """Versions, device and commit."""
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    """Variables of theory that are drawn and not judged, with the reason."""
 
     @property
     def title(self) -> str:
@@ -68,6 +70,16 @@ class Entry:
         return [re.sub(r"\*([^*]+)\*", r"<em>\1</em>", part) for part in parts]
 
     @property
+    def answer(self) -> str:
+        """The answer of this case in its own numbers, as a sentence."""
+        if not self.verdicts:
+            return ""
+        held = [verdict for verdict in self.verdicts if verdict.holds]
+        said = [f"{verdict.meaning.rstrip('.')} ({verdict.number}, asked {verdict.bound})" for verdict in held]
+        others = [f"{verdict.word}: {verdict.meaning.rstrip('.')}" for verdict in self.verdicts if not verdict.holds]
+        return ". ".join([*said, *others]) + "."
+
+    @property
     def parameters(self) -> list[tuple[str, str]]:
         """The case as rows of a table, nested fields with a dot."""
         return list(_rows(json.loads(self.case)))
@@ -78,7 +90,9 @@ def page(entries: Sequence[Entry], *, date: str, version: str) -> str:
     from jinja2 import Environment, PackageLoader
 
     templates = Environment(loader=PackageLoader("iclab", "report"), autoescape=True, trim_blocks=True)
-    return templates.get_template("page.html").render(entries=entries, date=date, version=version)
+    claims = sum(len(entry.verdicts) for entry in entries)
+    shown = {"entries": entries, "claims": claims, "alarms": ALARM * claims}
+    return templates.get_template("page.html").render(date=date, version=version, **shown)
 
 
 def csv(result: "xr.DataTree") -> bytes:
