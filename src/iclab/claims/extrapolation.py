@@ -30,7 +30,7 @@ def extrapolated(
     """Gaps a of a + b/size^order, by least squares with weights from the scatter that entries of a size share.
 
     The error of the model is the larger one of two changes of the mean: a with the next order, and a without the
-    smallest size. A fit whose residuals are larger than the errors of means (F test, 1 %) does not hold.
+    smallest size. Residuals larger than these errors and those of the means (F test, 1 %) show another order.
     """
     seeds, entries, count = gaps.shape
     if count < 3:
@@ -46,7 +46,7 @@ def extrapolated(
     kept = np.arange(count) != smallest
     changes.append(mean[:, kept] @ _operator([first[kept]], weights[kept]) - mean @ whole)
     model = np.nan_to_num(np.max(np.abs(changes), axis=0), nan=0.0)  # of an entry that is missing in some seed
-    return Extrapolated(gaps @ whole, model, fits=_fits(gaps, first, weights))
+    return Extrapolated(gaps @ whole, model, fits=_fits(gaps, first, weights, model))
 
 
 def _shared_scatter(gaps: Float[Array, "seed entry size"]) -> Float[Array, "size"]:
@@ -62,8 +62,8 @@ def _operator(powers: Sequence[Float[Array, "size"]], weights: Float[Array, "siz
     return np.linalg.pinv(weights[:, None] * design)[0] * weights
 
 
-def _fits(gaps: Float[Array, "seed entry size"], power: Array, weights: Array) -> bool:
-    """True where residuals of the means are no larger than their errors, in every entry."""
+def _fits(gaps: Float[Array, "seed entry size"], power: Array, weights: Array, model: Array) -> bool:
+    """True where residuals of the means are no larger than errors, in every entry."""
     seeds, entries, count = gaps.shape
     if seeds < 2:
         return True
@@ -71,6 +71,7 @@ def _fits(gaps: Float[Array, "seed entry size"], power: Array, weights: Array) -
     inverse = np.linalg.pinv(weights[:, None] * design) * weights
     rest = gaps.mean(axis=0) - gaps.mean(axis=0) @ inverse.T @ design.T
     error = np.fmax(gaps.std(axis=0, ddof=1), _shared_scatter(gaps)) / np.sqrt(seeds)
+    error = np.hypot(error, model[:, None])
     if np.all(error <= ROUNDING):
         return True
     ratio = np.sum((rest / np.maximum(error, ROUNDING)) ** 2, axis=1) / (count - 2)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy import stats
+from scipy import special, stats
 
 from iclab.numerics import require
 
@@ -82,8 +82,8 @@ def judged(deviations: Deviations) -> Judgement:
     labels = [label for label, known in zip(deviations.labels, whole, strict=True) if known]
     room = deviations.tolerance - size
     degrees = max(seeds - 1, 1)
-    reach = -room + stats.t.ppf(CONFIDENCE, degrees) * scatter / np.sqrt(seeds) + error
-    short = room + stats.t.ppf(1 - ALARM / (2 * count), degrees) * scatter / np.sqrt(seeds) + error
+    reach = -room + special.stdtrit(degrees, CONFIDENCE) * scatter / np.sqrt(seeds) + error
+    short = room + special.stdtrit(degrees, 1 - ALARM / (2 * count)) * scatter / np.sqrt(seeds) + error
     worst = int(np.argmax(reach))
     outcome = FAILS if np.any(short < 0) else HOLDS if np.all(reach <= 0) else OPEN
     if outcome == FAILS:
@@ -122,7 +122,7 @@ def alarm_widths(deviations: Deviations) -> Float[Array, "entry"]:
     found = np.full(count, np.inf)
     if whole.any() and (seeds > 1 or not deviations.drawn):
         _, scatter = _means(deviations, whole)
-        reach = stats.t.ppf(1 - ALARM / (2 * count), max(seeds - 1, 1)) / np.sqrt(seeds)
+        reach = special.stdtrit(max(seeds - 1, 1), 1 - ALARM / (2 * count)) / np.sqrt(seeds)
         found[whole] = reach * scatter + _errors(deviations)[whole]
     return found
 
@@ -130,15 +130,15 @@ def alarm_widths(deviations: Deviations) -> Float[Array, "entry"]:
 def _chance(beyond: Array, error: Array, degrees: int, count: int) -> float:
     """Chance of means so far beyond the tolerance under a theory that is off by the whole of it."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        tail = np.where(error > 0, stats.t.sf(beyond / error, degrees), np.where(beyond > 0, 0.0, 1.0))
+        tail = np.where(error > 0, special.stdtr(degrees, -beyond / error), np.where(beyond > 0, 0.0, 1.0))
     return float(min(1.0, 2 * count * np.min(tail)))
 
 
 def _missing(room: Array, scatter: Array, error: Array, count: int) -> str:
     """What would decide an open judgement: seeds, or smaller errors where no number of seeds would."""
     seeds = np.unique(np.geomspace(2, MANY, 400).astype(int))
-    known = (stats.t.ppf(CONFIDENCE, seeds - 1) / np.sqrt(seeds))[:, None] * scatter + error <= room
-    alarm = (stats.t.ppf(1 - ALARM / (2 * count), seeds - 1) / np.sqrt(seeds))[:, None] * scatter + error < -room
+    known = (special.stdtrit(seeds - 1, CONFIDENCE) / np.sqrt(seeds))[:, None] * scatter + error <= room
+    alarm = (special.stdtrit(seeds - 1, 1 - ALARM / (2 * count)) / np.sqrt(seeds))[:, None] * scatter + error < -room
     deciding = seeds[known.all(axis=1) | alarm.any(axis=1)]
     if len(deciding):
         return f"about {deciding[0]} seeds would decide"
@@ -164,9 +164,8 @@ def judged_share(agreeing: int, seeds: int, least: float) -> Judgement:
     _, upper = _clopper_pearson(agreeing, seeds, ALARM)
     outcome = HOLDS if lower >= least else FAILS if upper < least else OPEN
     reason = "" if outcome != OPEN else _seeds_for_share(agreeing / seeds, least)
-    return Judgement(
-        outcome, lower, f"{agreeing} of {seeds}", 1, seeds, _share_chance(agreeing, seeds, least), reason
-    )
+    chance = float(stats.binom.cdf(agreeing, seeds, least))
+    return Judgement(outcome, lower, f"{agreeing} of {seeds}", 1, seeds, chance, reason)
 
 
 def _clopper_pearson(count: int, seeds: int, alpha: float) -> tuple[float, float]:
