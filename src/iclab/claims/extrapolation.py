@@ -30,7 +30,8 @@ def extrapolated(
     """Gaps a of a + b/size^order, by least squares with weights from the scatter that entries of a size share.
 
     The error of the model is the larger one of two changes of the mean: a with the next order, and a without the
-    smallest size. Residuals larger than these errors and those of the means (F test, 1 %) show another order.
+    smallest size. Residuals of the fit, with the next order where there are four sizes or more, that are larger than
+    the errors of the means (F test, 1 %) show another order.
     """
     seeds, entries, count = gaps.shape
     if count < 3:
@@ -46,7 +47,7 @@ def extrapolated(
     kept = np.arange(count) != smallest
     changes.append(mean[:, kept] @ _operator([first[kept]], weights[kept]) - mean @ whole)
     model = np.nan_to_num(np.max(np.abs(changes), axis=0), nan=0.0)  # of an entry that is missing in some seed
-    return Extrapolated(gaps @ whole, model, fits=_fits(gaps, first, weights, model))
+    return Extrapolated(gaps @ whole, model, fits=_fits(gaps, [first, second][: count - 2], weights))
 
 
 def _shared_scatter(gaps: Float[Array, "seed entry size"]) -> Float[Array, "size"]:
@@ -62,17 +63,15 @@ def _operator(powers: Sequence[Float[Array, "size"]], weights: Float[Array, "siz
     return np.linalg.pinv(weights[:, None] * design)[0] * weights
 
 
-def _fits(gaps: Float[Array, "seed entry size"], power: Array, weights: Array, model: Array) -> bool:
-    """True where residuals of the means are no larger than errors, in every entry."""
+def _fits(gaps: Float[Array, "seed entry size"], powers: Sequence[Array], weights: Array) -> bool:
+    """True where residuals of the means are no larger than their errors, in every entry."""
     seeds, entries, count = gaps.shape
-    if seeds < 2:
+    error = np.fmax(gaps.std(axis=0, ddof=1), _shared_scatter(gaps)) / np.sqrt(seeds) if seeds > 1 else gaps[0] * 0
+    if np.all(np.nan_to_num(error) <= ROUNDING):
         return True
-    design = np.stack([np.ones(count), power / np.max(power)], axis=1)
-    inverse = np.linalg.pinv(weights[:, None] * design) * weights
-    rest = gaps.mean(axis=0) - gaps.mean(axis=0) @ inverse.T @ design.T
-    error = np.fmax(gaps.std(axis=0, ddof=1), _shared_scatter(gaps)) / np.sqrt(seeds)
-    error = np.hypot(error, model[:, None])
-    if np.all(error <= ROUNDING):
-        return True
-    ratio = np.sum((rest / np.maximum(error, ROUNDING)) ** 2, axis=1) / (count - 2)
-    return not np.any(ratio > stats.f.ppf(1 - MISFIT / entries, count - 2, seeds - 1))
+    design = np.stack([np.ones(count), *(power / np.max(power) for power in powers)], axis=1)
+    mean = gaps.mean(axis=0)
+    rest = mean - mean @ (np.linalg.pinv(weights[:, None] * design) * weights).T @ design.T
+    freedom = count - design.shape[1]
+    ratio = np.sum((rest / np.maximum(error, ROUNDING)) ** 2, axis=1) / freedom
+    return not np.any(ratio > stats.f.ppf(1 - MISFIT / entries, freedom, seeds - 1))
