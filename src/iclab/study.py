@@ -118,6 +118,15 @@ class Study:
             return self._tree(case, {"theory": self._theory(case, 0)}, seed=0, seconds=None)
         return joined([self._answers(case, seed) for seed in numbers])
 
+    def theorized(self, case: Any, result: "xr.DataTree") -> "xr.DataTree":
+        """The result of a case with theory computed again, for the starts of its seeds."""
+        seeds = [int(seed) for seed in result.attrs["seeds"]] if self.start is not None else []
+        answers = [
+            self._tree(case, {"theory": self._theory(case, seed)}, seed=seed, seconds=0.0) for seed in seeds or [0]
+        ]
+        simulated = {path: dataset_at(result, path) for path in result.groups if path.startswith("/simulation/")}
+        return type(result).from_dict({**joined(answers).to_dict(), **simulated})
+
     def preset(self, case: Any = None) -> Preset:
         """The preset of a name or of a case; "quick" for a case that is no preset's.
 

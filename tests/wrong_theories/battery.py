@@ -1,0 +1,65 @@
+"""The battery: theory with one function changed, judged beside simulations that are drawn once a session.
+
+A function is replaced under every name by which a module of the package has bound it.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import xarray as xr
+
+from iclab import study as study_module
+from iclab.studies import STUDIES
+
+__all__ = ["Wrong", "judged_under", "replaced", "stored"]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One change of theory: the function, what it becomes, and the studies whose verdicts must notice."""
+
+    name: str
+    function: Callable[..., Any]
+    change: Callable[[Callable[..., Any]], Callable[..., Any]]  # of the right function into a wrong one
+    studies: tuple[str, ...]
+    seeds: int | None = None  # where more are needed than a quick case has
+
+
+@contextmanager
+def replaced(right: Callable[..., Any], wrong: Callable[..., Any]) -> Iterator[int]:
+    """A function replaced in every module of the package that binds it; the number of its names is yielded."""
+    bound = [
+        (module, name)
+        for path, module in list(sys.modules.items())
+        if module is not None and (path == "iclab" or path.startswith("iclab."))
+        for name, value in list(vars(module).items())
+        if value is right
+    ]
+    study_module._once.cache_clear()
+    for module, name in bound:
+        setattr(module, name, wrong)
+    try:
+        yield len(bound)
+    finally:
+        for module, name in bound:
+            setattr(module, name, right)
+        study_module._once.cache_clear()
+
+
+@lru_cache(maxsize=8)
+def stored(name: str, seeds: int | None = None) -> xr.DataTree:
+    """The result of the quick case of a study, simulated once."""
+    return STUDIES[name].run(seeds=seeds)
+
+
+def judged_under(wrong: Wrong, name: str) -> list[str]:
+    """Outcomes of the claims of a study under a wrong theory, and of its own simulations."""
+    one, result = STUDIES[name], stored(name, wrong.seeds)
+    with replaced(wrong.function, wrong.change(wrong.function)) as names:
+        assert names > 0, f"{wrong.name}: no module binds {wrong.function.__qualname__}"
+        changed = one.theorized(one.quick, result)
+    return [verdict.outcome for verdict in one.verdicts(changed)]
