@@ -13,7 +13,8 @@ import numpy as np
 from iclab.numerics import require
 
 __all__ = [
-    "VOCABULARY", "Labeled", "Quantity", "labeled", "parts", "quantities", "quantity", "unlabeled", "vocabulary",
+    "VOCABULARY", "Labeled", "Quantity", "labeled", "parts", "quantities", "quantity", "shared", "unlabeled",
+    "vocabulary",
 ]  # fmt: skip
 
 
@@ -55,6 +56,8 @@ VOCABULARY = vocabulary(
     ridge=("λ", "ridge of the readout"),
     loss=("L", "mean squared error", "label²"),
     half_drop=("t½", "half-drop time", "τ"),
+    deterministic=("L̄", "mean squared error of descent on the population", "label²"),
+    batch_loss=("L_B", "mean squared error on one batch", "label²"),
     answer=("ŷ", "predicted label", "label"),
     icl=("e_ICL", "error on new tasks", "label²"),
     idg=("e_IDG", "error on tasks of the pool", "label²"),
@@ -138,6 +141,11 @@ def parts(outcome: Any, *names: str) -> dict[str, Any]:
 def quantity(symbol: str, *axes: str, unit: str = "", words: str = "") -> Any:
     """A dataclass field that holds an array over named axes: for outcomes that theory or simulation return."""
     return field(metadata={"axes": axes, "quantity": Quantity(symbol, words, unit)})
+
+
+def shared(*axes: str) -> Any:
+    """A dataclass field that holds an array over named axes and means what the vocabulary says of its name."""
+    return field(metadata={"axes": axes, "quantity": None})
 
 
 def unlabeled() -> Any:
