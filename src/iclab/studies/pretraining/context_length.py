@@ -156,7 +156,7 @@ class LeastAtBest:
 
 def _means_tend(name: str, where: str) -> LimitOfMeans:
     meaning = f"Means of drawn runs on few sequences tend to the limit on {where}."
-    return LimitOfMeans(meaning, f"runs_{name}", f"runs_{name}", variables=(PANELS[name],))
+    return LimitOfMeans(meaning, f"runs_{name}", variables=(PANELS[name],))
 
 
 FULL = Case(
