@@ -19,3 +19,7 @@ __all__ = [
     "Verdict", "WhereKnown", "above", "below", "finest", "judged", "judged_share",
     "noticing", "verdict_of",
 ]  # fmt: skip
+
+from iclab.claims.unconverted import SLACK, Old, fitted_order  # noqa: E402, F401
+
+Within = WithinErrors = Limit = LimitOfMeans = CloseMeans = LimitInSequences = RestsNearLevels = Vanishes = Old
