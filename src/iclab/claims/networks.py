@@ -25,7 +25,7 @@ class PeaksWhereFitEnds:
 
     runs: str  # group of simulation with `icl` and `train` over τ
     meaning: str
-    least: float  # share of the seeds
+    least: float = 1 / 3  # share of the seeds
     zero: float = 1e-3  # training errors up to here are fitted
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
@@ -81,7 +81,7 @@ class CrossesBetween:
     along: str  # the axis
     lower: float
     upper: float
-    least: float  # share of the seeds
+    least: float = 1 / 3  # share of the seeds
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The lower bound of the share of seeds; open where a size is missing."""
