@@ -128,7 +128,7 @@ def test_impossible_cases_are_refused_by_name(name: str, changes: dict, message:
     ("dimension", "each", "message"),
     [
         ((8, 0), (1, 1), "dimension must be whole numbers >= 1; got 0"),
-        ((8,), (0,), "each must be a whole number >= 1; got 0"),
+        ((8,), (0,), "each must be whole numbers >= 1; got 0"),
         ((8, 16), (1,), "each must hold a number for each dimension; got 1 for 2"),
     ],
 )

@@ -175,3 +175,21 @@ def test_a_study_written_for_the_last_version_is_told_what_to_write() -> None:
 def test_an_array_may_not_be_named_as_an_axis() -> None:
     with pytest.raises(ValueError, match="tau must have another name than the axes"):
         labeled({"tau": [1.0, 2.0]}, tau=[5.0, 6.0])
+
+
+@pytest.mark.parametrize(
+    ("axes", "arrays", "message"),
+    [
+        ({"tau": ["few", "many"]}, {"icl": [1.0, 2.0]}, r"axis tau must be real .*; got \['few', 'many'\]. Number"),
+        ({"tau": None}, {"icl": ["low", "high"]}, r"icl must be real numbers or .*; got \['low', 'high'\]. Number"),
+        ({"tau": None}, {"icl": [1.0, 2.0j]}, r"icl must be real numbers or truth values; got \[1.0, 2j\]. .* apart"),
+        ({"tau": [0.5, 2.0, 0.5]}, {"icl": [1.0, 2.0, 1.0]}, r"axis tau must not repeat; got \[0.5\] again. For an"),
+        ({"tau": [0.5, 2.0]}, {}, r"labeled must be given an array; got only the axes \('tau',\). Add name=array"),
+        ({"tau": 3}, {"icl": [1.0, 2.0]}, r'axis tau must be a list of points; got shape \(\). .* \{"tau": None\}'),
+        ({"tau": [[0.5, 2.0]]}, {"icl": [1.0, 2.0]}, r"axis tau must be a list of points; got shape \(1, 2\). For"),
+    ],
+    ids=["words on an axis", "words", "complex", "repeated", "no array", "a number as axis", "two-dimensional axis"],
+)
+def test_what_no_axis_and_no_array_can_hold_is_refused_by_name(axes: dict, arrays: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        labeled(axes, **arrays)

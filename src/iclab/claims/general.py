@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iclab.claims.paths import pair, variable
+from iclab.claims.paths import Compared, variable
 from iclab.claims.verdict import SLACK, Verdict, fitted_order
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ ROUNDING = 1e-12  # relative, of numbers that seeds do not change
 
 
 @dataclass(frozen=True)
-class WithinErrors:
+class WithinErrors(Compared):
     """The mean of a simulated variable over seeds against theory, in standard errors of that mean.
 
     Every entry of the variable counts; the largest distance decides. It is the threshold of claims that are
@@ -29,15 +29,12 @@ class WithinErrors:
     start of training, have no sampling error and must agree to rounding.
     """
 
-    variable: str  # of simulation, "group/variable"
-    meaning: str
     most: float = 4.0
     claim: str = "exact within sampling error"  # in a few words; others for a theory that is no exact one
-    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest distance in standard errors; open with fewer than three seeds."""
-        theory, simulated = pair(result, self)
+        theory, simulated = self.pair(result)
         count = simulated.sizes["seed"]
         gap = simulated - theory  # seed by seed, where theory knows seeds
         size = abs(theory).max("seed") if "seed" in theory.dims else abs(theory)
@@ -54,18 +51,15 @@ class WithinErrors:
 
 
 @dataclass(frozen=True)
-class Within:
+class Within(Compared):
     """A simulated variable against theory, by a summary of their relative distance over all entries and seeds."""
 
-    variable: str  # of simulation, "group/variable"
-    meaning: str
     most: float
     quantile: float = 1.0  # of the distances; 1: the largest
-    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The distance |simulation / theory − 1| at the quantile; entries that are NaN on a side are left out."""
-        theory, simulated = pair(result, self)
+        theory, simulated = self.pair(result)
         with np.errstate(invalid="ignore"):  # inf / inf: what both sides say never comes is left out too
             distance = abs(simulated / theory - 1).values
         known = distance[~np.isnan(distance)]
@@ -108,17 +102,14 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class Share:
+class Share(Compared):
     """A counted variable is as theory says in a share of the seeds."""
 
-    variable: str  # of simulation, "group/variable"
-    meaning: str
     least: float = 2 / 3
-    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The share of seeds in which every entry of the variable is as predicted."""
-        theory, simulated = pair(result, self)
+        theory, simulated = self.pair(result)
         same = simulated == theory
         agreeing = same.all([axis for axis in same.dims if axis != "seed"])
         return Verdict(
@@ -132,32 +123,17 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(Compared):
     """The gap between a simulated variable and theory vanishes along a named size, at a stated order at least."""
 
-    variable: str  # of simulation, "group/variable"
-    meaning: str
     along: str  # the axis, a size that grows
     order: float
-    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/size of the median |gap| over all other axes."""
-        theory, simulated = pair(result, self)
+        theory, simulated = self.pair(result)
         gap = abs(simulated - theory)
-        gap = gap.median([axis for axis in gap.dims if axis != self.along])
-        sizes = gap[self.along].values.astype(float)
-        return Verdict(
-            claim=f"limit in {self.along.replace('_', ' ')}",
-            meaning=self.meaning,
-            measure=f"order in 1/({self.along.replace('_', ' ')}) of the median gap",
-            value=fitted_order(1 / sizes, gap.values),
-            yardstick=self.order - SLACK,
-            evidence=tuple(
-                (f"{self.along} {size:g}", f"median gap {one:.2e}")
-                for size, one in zip(sizes, gap.values, strict=True)
-            ),
-        )
+        return _in_size(self, gap.median([axis for axis in gap.dims if axis != self.along]), "median gap")
 
 
 @dataclass(frozen=True)
@@ -171,31 +147,18 @@ class Vanishes:
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/size of the gap."""
-        gap = variable(result, "theory", self.gap)
-        sizes = gap[self.along].values.astype(float)
-        words = self.along.replace("_", " ")
-        return Verdict(
-            claim=f"limit in {words}",
-            meaning=self.meaning,
-            measure=f"order in 1/({words}) of the largest gap",
-            value=fitted_order(1 / sizes, gap.values),
-            yardstick=self.order - SLACK,
-            evidence=tuple((f"{words} {size:g}", f"{one:.2e}") for size, one in zip(sizes, gap.values, strict=True)),
-        )
+        return _in_size(self, variable(result, "theory", self.gap), "largest gap")
 
 
 @dataclass(frozen=True)
-class Misses:
+class Misses(Compared):
     """An approximation is off by at least a factor, in the entry where it is worst: its limits, measured."""
 
-    variable: str  # of simulation, "group/variable"
-    meaning: str
     factor: float
-    theory: str | None = None  # the variable of theory, where its name is another one
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest ratio, either way, between theory and the simulated mean over seeds."""
-        theory, simulated = pair(result, self)
+        theory, simulated = self.pair(result)
         ratio = (simulated.mean("seed") / theory).values
         factor = np.maximum(ratio, 1 / ratio)
         return Verdict(
@@ -216,3 +179,16 @@ def above(variable: str, meaning: str, bound: float) -> Bounded:
 def below(variable: str, meaning: str, bound: float) -> Bounded:
     """Claim that a variable of simulation, "group/variable", stays below a bound."""
     return Bounded(variable, meaning, bound)
+
+
+def _in_size(claim: Limit | Vanishes, gap: "xr.DataArray", name: str) -> Verdict:
+    """Order in 1/size of a gap along the size of a claim."""
+    sizes, words = gap[claim.along].values.astype(float), claim.along.replace("_", " ")
+    return Verdict(
+        claim=f"limit in {words}",
+        meaning=claim.meaning,
+        measure=f"order in 1/({words}) of the {name}",
+        value=fitted_order(1 / sizes, gap.values),
+        yardstick=claim.order - SLACK,
+        evidence=tuple((f"{words} {size:g}", f"{name} {x:.2e}") for size, x in zip(sizes, gap.values, strict=True)),
+    )

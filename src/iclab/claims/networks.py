@@ -96,11 +96,9 @@ class CrossesBetween:
         ratio = variable(result, "simulation", self.falling) / variable(result, "simulation", self.rising)
         sizes = [float(size) for size in ratio[self.along].values]
         known = self.lower in sizes and self.upper in sizes
-        crosses = (
-            (ratio.sel({self.along: self.lower}) > 1) & (ratio.sel({self.along: self.upper}) < 1)
-            if known
-            else ratio.isel({self.along: 0}).isnull()
-        )
+        ends = ratio.reindex({self.along: [self.lower, self.upper]})  # NaN where a size is missing
+        crosses = (ends.isel({self.along: 0}) > 1) & (ends.isel({self.along: 1}) < 1)
+        middle = ratio.median("seed")
         return Verdict(
             claim="crosses between two sizes",
             meaning=self.meaning,
@@ -109,10 +107,7 @@ class CrossesBetween:
             yardstick=1.0,
             evidence=(
                 ("seeds", f"{int(crosses.sum())} of {ratio.sizes['seed']}"),
-                *(
-                    (f"ratio at {size:g}", f"{float(ratio.sel({self.along: size}).median('seed')):.3g}")
-                    for size in sizes
-                ),
+                *((f"ratio at {size:g}", f"{float(middle.sel({self.along: size})):.3g}") for size in sizes),
             ),
         )
 
@@ -128,11 +123,5 @@ class WhereKnown:
         """The verdict of the claim; open for the cases without the group."""
         if self.group in result["simulation"].children:
             return self.claim.verdict(result)
-        return Verdict(
-            claim="not asked in this case",
-            meaning=self.claim.meaning,
-            measure="nothing that this case has",
-            value=float("nan"),
-            yardstick=0.0,
-            evidence=(),
-        )
+        nothing = "nothing that this case has"
+        return Verdict("not asked in this case", self.claim.meaning, nothing, float("nan"), 0.0, ())

@@ -1,27 +1,26 @@
 """Paths of claims: "group/variable" of a witness, or "witness/group/variable" where it is another one."""
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Pair", "group", "pair", "variable"]
+__all__ = ["Compared", "group", "variable"]
 
 
-class Pair(Protocol):
-    """A claim that compares a variable of simulation with one of theory."""
+@dataclass(frozen=True)
+class Compared:
+    """A variable of simulation, and that of theory which a claim compares it with."""
 
-    @property
-    def variable(self) -> str: ...
+    variable: str  # of simulation, "group/variable"
+    meaning: str
+    theory: str | None = field(default=None, kw_only=True)  # the variable of theory, where its name is another one
 
-    @property
-    def theory(self) -> str | None: ...
-
-
-def pair(result: "xr.DataTree", claim: Pair) -> "tuple[xr.DataArray, xr.DataArray]":
-    """The variables of theory and of simulation that a claim compares."""
-    simulated = variable(result, "simulation", claim.variable)
-    return variable(result, "theory", claim.theory or claim.variable), simulated
+    def pair(self, result: "xr.DataTree") -> "tuple[xr.DataArray, xr.DataArray]":
+        """The variables of theory and of simulation."""
+        simulated = variable(result, "simulation", self.variable)
+        return variable(result, "theory", self.theory or self.variable), simulated
 
 
 def variable(result: "xr.DataTree", witness: str, path: str) -> "xr.DataArray":
@@ -38,5 +37,4 @@ def variable(result: "xr.DataTree", witness: str, path: str) -> "xr.DataArray":
 
 def group(result: "xr.DataTree", witness: str, path: str) -> "xr.Dataset":
     """The group of a witness, by its name or as "witness/group"."""
-    found = result[path if "/" in path else f"{witness}/{path}"]
-    return found.to_dataset()
+    return result[path if "/" in path else f"{witness}/{path}"].to_dataset()

@@ -5,7 +5,7 @@ means over seeds, and say how well these are known.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,44 +17,53 @@ from iclab.claims.verdict import SLACK, Verdict, fitted_order
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["CloseMeans", "LimitOfMeans"]
+__all__ = ["CloseMeans", "LimitOfMeans", "Means"]
 
 Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class LimitOfMeans:
+class Means:
+    """Means over seeds of drawn runs and the theory which a claim compares them with."""
+
+    meaning: str
+    simulation: str = "runs"  # group
+    theory: str | None = None  # group, where its name is another one
+    along: str = "dimension"  # the axis, a size that grows
+    variables: tuple[str, ...] = ("icl", "idg")
+
+    def ratios(self, result: "xr.DataTree") -> tuple[Float[Array, "size"], Float[Array, "seed size entry"]]:
+        """Sizes, and simulation/theory − 1 with all other axes and the variables as one axis."""
+        drawn = group(result, "simulation", self.simulation)
+        known = group(result, "theory", self.theory or self.simulation)
+        gaps = [(drawn[name] / known[name] - 1).transpose("seed", self.along, ...) for name in self.variables]
+        entries = [gap.values.reshape(*gap.shape[:2], -1) for gap in gaps]
+        return np.asarray(drawn[self.along].values, dtype=float), np.concatenate(entries, axis=2)
+
+
+@dataclass(frozen=True)
+class LimitOfMeans(Means):
     """Means over seeds approach theory along a named size, at a stated order at least.
 
     The gap is the root mean square of mean/theory − 1 over all other axes and over the variables. Leaving out one
     seed after another (jackknife) gives the standard errors of the gaps and of their order.
     """
 
-    meaning: str
-    theory: str = "runs"  # group
-    simulation: str = "runs"  # group
-    along: str = "dimension"  # the axis, a size that grows
     order: float = 1.0
-    variables: tuple[str, ...] = ("icl", "idg")
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """Order in 1/size of the gap, with its standard error; open with fewer than three seeds."""
-        sizes, ratio = _ratios(result, self.theory, self.simulation, self.variables, self.along)
-        seeds = len(ratio)
-        gaps, order = _gaps(ratio), fitted_order(1 / sizes, _gaps(ratio))
-        words = self.along.replace("_", " ")
-        if seeds < 3:
-            return self._verdict(words, float("nan"), 0.0, [("seeds", str(seeds))])
-        without = [_gaps(np.delete(ratio, seed, axis=0)) for seed in range(seeds)]
-        errors = _jackknife(without)
-        spread = float(_jackknife([np.array(fitted_order(1 / sizes, gap)) for gap in without]))
-        evidence = [
-            (f"{words} {size:g}", f"gap {100 * gap:.2f} ± {100 * error:.2f} %")
-            for size, gap, error in zip(sizes, gaps, errors, strict=True)
-        ]
-        return self._verdict(words, order, spread, evidence)
-
-    def _verdict(self, words: str, order: float, error: float, evidence: Sequence[tuple[str, str]]) -> Verdict:
+        sizes, ratio = self.ratios(result)
+        words, seeds = self.along.replace("_", " "), len(ratio)
+        order, error, evidence = float("nan"), 0.0, [("seeds", str(seeds))]
+        if seeds >= 3:
+            gaps, without = _gaps(ratio), [_gaps(np.delete(ratio, seed, axis=0)) for seed in range(seeds)]
+            order = fitted_order(1 / sizes, gaps)
+            error = float(_jackknife([np.array(fitted_order(1 / sizes, gap)) for gap in without]))
+            evidence = [
+                (f"{words} {size:g}", f"gap {100 * gap:.2f} ± {100 * spread:.2f} %")
+                for size, gap, spread in zip(sizes, gaps, _jackknife(without), strict=True)
+            ]
         return Verdict(
             claim=f"limit in {words}",
             meaning=self.meaning,
@@ -67,19 +76,14 @@ class LimitOfMeans:
 
 
 @dataclass(frozen=True)
-class CloseMeans:
+class CloseMeans(Means):
     """Means over seeds are close to an approximate theory: within a relative distance and three standard errors."""
 
-    meaning: str
-    most: float  # relative distance that three standard errors do not explain
-    theory: str = "runs"  # group
-    simulation: str = "runs"  # group
-    along: str = "dimension"
-    variables: tuple[str, ...] = ("icl", "idg")
+    most: float = field(kw_only=True)  # relative distance that three standard errors do not explain
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest relative distance beyond three standard errors; open with fewer than three seeds."""
-        _, ratio = _ratios(result, self.theory, self.simulation, self.variables, self.along)
+        _, ratio = self.ratios(result)
         count, mean = len(ratio), abs(np.mean(ratio, axis=0))
         error = np.std(ratio, axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.zeros_like(mean)
         return Verdict(
@@ -95,16 +99,6 @@ class CloseMeans:
             ),
             at_most=True,
         )
-
-
-def _ratios(
-    result: "xr.DataTree", theory: str, simulation: str, variables: Sequence[str], along: str
-) -> tuple[Float[Array, "size"], Float[Array, "seed size entry"]]:
-    """Sizes, and simulation/theory − 1 with all other axes and the variables as one axis."""
-    drawn, known = group(result, "simulation", simulation), group(result, "theory", theory)
-    ratios = [(drawn[name] / known[name] - 1).transpose("seed", along, ...).values for name in variables]
-    ratio = np.concatenate([one.reshape(*one.shape[:2], -1) for one in ratios], axis=2)
-    return np.asarray(drawn[along].values, dtype=float), ratio
 
 
 def _gaps(ratio: Float[Array, "seed size entry"]) -> Float[Array, "size"]:

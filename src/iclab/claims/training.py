@@ -70,25 +70,18 @@ class LimitInSequences:
         shifts = _along("sequences", np.median, sampled[1] / exact[1] - 1)
         median = _along("sequences", np.mean, abs(descent.loss - flow.loss).median("time"))
         orders = [fitted_order(1 / sizes, gaps) for gaps in (rests, median)]
+        stated = f"{self.order:g}, a fit may fall {SLACK:g} short; gaps are medians over seeds"
+        found = (
+            f"levels off by {rest:.4f}, median gap {gap:.4f}, drops at {1 + shift:.3f} of theory's times"
+            for rest, gap, shift in zip(rests, median, shifts, strict=True)
+        )
         return Verdict(
             claim="limit in sequences",
             meaning="On many drawn sequences the curve rests and ends at the losses of population theory.",
             measure="order in 1/P of the gap in level (of the median gap, if less)",
             value=float(np.min(orders)),
             yardstick=self.order - SLACK,
-            evidence=(
-                (
-                    "stated order",
-                    f"{self.order:g}, a fit may fall {SLACK:g} short; gaps are medians over seeds",
-                ),
-                *(
-                    (
-                        f"P = {size}",
-                        f"levels off by {rest:.4f}, median gap {gap:.4f}, drops at {1 + shift:.3f} of theory's times",
-                    )
-                    for size, rest, gap, shift in zip(sizes, rests, median, shifts, strict=True)
-                ),
-            ),
+            evidence=(("stated order", stated), *zip((f"P = {size}" for size in sizes), found, strict=True)),
         )
 
 
@@ -107,10 +100,8 @@ class RestsNearLevels:
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The largest relative distance of a rest from its level."""
-        flow, descent = (
-            group(result, "theory", self.flow),
-            group(result, "simulation", self.descent).isel(sequences=-1),
-        )
+        flow, descent = group(result, "theory", self.flow), group(result, "simulation", self.descent)
+        descent = descent.isel(sequences=-1)
         levels = _first_seed(group(result, "theory", self.levels).loss)
         after = levels.isel(plateau=slice(1, None)).rename(plateau="drop")
         visited = abs(_rests_and_drops(flow.loss, levels)[0] / after - 1) <= 0.01

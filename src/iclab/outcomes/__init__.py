@@ -8,6 +8,7 @@ from iclab.outcomes.labeled import (
     parts,
     quantities,
     quantity,
+    shared,
     unlabeled,
     vocabulary,
 )
@@ -27,29 +28,8 @@ from iclab.outcomes.training import LossCurve, Trajectory
 from iclab.outcomes.view import Groups, View
 
 __all__ = [
-    "VOCABULARY",
-    "Errors",
-    "EstimatorErrors",
-    "ExpectedLoss",
-    "FittedErrors",
-    "GammaRuns",
-    "Groups",
-    "HeadRuns",
-    "Labeled",
-    "LossCurve",
-    "MatrixCurves",
-    "ModeCurves",
-    "ModeDescent",
-    "Quantity",
-    "SingleHeadCurves",
-    "SmallNoiseLoss",
-    "Trajectory",
-    "TransformerCurves",
-    "View",
-    "labeled",
-    "parts",
-    "quantities",
-    "quantity",
-    "unlabeled",
-    "vocabulary",
-]
+    "VOCABULARY", "Errors", "EstimatorErrors", "ExpectedLoss", "FittedErrors", "GammaRuns", "Groups", "HeadRuns",
+    "Labeled", "LossCurve", "MatrixCurves", "ModeCurves", "ModeDescent", "Quantity", "SingleHeadCurves",
+    "SmallNoiseLoss", "Trajectory", "TransformerCurves", "View", "labeled", "parts", "quantities", "quantity",
+    "shared", "unlabeled", "vocabulary",
+]  # fmt: skip

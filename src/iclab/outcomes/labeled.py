@@ -13,7 +13,8 @@ import numpy as np
 from iclab.numerics import require
 
 __all__ = [
-    "VOCABULARY", "Labeled", "Quantity", "labeled", "parts", "quantities", "quantity", "unlabeled", "vocabulary",
+    "VOCABULARY", "Labeled", "Quantity", "labeled", "parts", "quantities", "quantity", "shared", "unlabeled",
+    "vocabulary",
 ]  # fmt: skip
 
 
@@ -55,6 +56,8 @@ VOCABULARY = vocabulary(
     ridge=("λ", "ridge of the readout"),
     loss=("L", "mean squared error", "label²"),
     half_drop=("t½", "half-drop time", "τ"),
+    deterministic=("L̄", "mean squared error of descent on the population", "label²"),
+    batch_loss=("L_B", "mean squared error on one batch", "label²"),
     answer=("ŷ", "predicted label", "label"),
     icl=("e_ICL", "error on new tasks", "label²"),
     idg=("e_IDG", "error on tasks of the pool", "label²"),
@@ -85,24 +88,24 @@ def labeled(axes: Mapping[str, Any], **arrays: Any) -> Labeled:
     An array lies over all axes, and a single number over none; one that lies over some is a pair of their names and
     the array, as in `step=("moment", steps)` or `gap=(("dimension", "kappa"), gaps)`.
 
-    Raises ValueError where an array does not fit its axes.
+    Raises ValueError where an array does not fit its axes, for anything but real numbers, for an axis whose points
+    are no list or repeat, and where there is no array.
 
     >>> labeled({"rate": [0.1, 0.2], "time": None}, loss=np.ones((2, 3)), best=0.5).loss.shape
     (2, 3)
     """
-    points = {name: None if given is None else np.asarray(given) for name, given in axes.items()}
+    require(bool(arrays), f"labeled must be given an array; got only the axes {tuple(axes)}. Add name=array.")
+    points = {name: None if given is None else _points(name, given) for name, given in axes.items()}
     lengths = {name: len(given) for name, given in points.items() if given is not None}
-    placed: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    known, placed = tuple(points), {}
     for name, given in arrays.items():
         over, values = given if isinstance(given, tuple) and isinstance(given[0], str | tuple) else (None, given)
-        array = np.asarray(values)
-        names = (tuple(points) if array.ndim else ()) if over is None else (over,) if isinstance(over, str) else over
+        array = _real(name, values)
+        names = (known if array.ndim else ()) if over is None else (over,) if isinstance(over, str) else over
+        require(name not in known, f"{name} must have another name than the axes, {known}. Rename one of them.")
         require(
-            name not in points, f"{name} must have another name than the axes, {tuple(points)}. Rename one of them."
-        )
-        require(
-            array.ndim == len(names) and set(names) <= set(points),
-            f"{name} must have one dimension for each of the axes {tuple(names)}, out of {tuple(points)}; got shape "
+            array.ndim == len(names) and set(names) <= set(known),
+            f"{name} must have one dimension for each of the axes {tuple(names)}, out of {known}; got shape "
             f"{array.shape}. Name the axes of an array that lies over some: {name}=((...), array).",
         )
         for axis, length in zip(names, array.shape, strict=True):
@@ -114,6 +117,22 @@ def labeled(axes: Mapping[str, Any], **arrays: Any) -> Labeled:
     return Labeled(points, placed)
 
 
+def _real(name: str, given: Any) -> np.ndarray:
+    """Real numbers or truth values as an array. Raises ValueError, with their name, for any others."""
+    array, remedy = np.asarray(given), "Number what has names, and label real and imaginary parts apart."
+    require(array.dtype.kind in "biuf", f"{name} must be real numbers or truth values; got {given!r:.60}. {remedy}")
+    return array
+
+
+def _points(axis: str, given: Any) -> np.ndarray:
+    """The points of an axis. Raises ValueError, with its name, unless they are a list of different real numbers."""
+    points, remedy = _real(f"axis {axis}", given), f'For an axis that only counts write {{"{axis}": None}}.'
+    require(points.ndim == 1, f"axis {axis} must be a list of points; got shape {points.shape}. {remedy}")
+    values, counts = np.unique(points, return_counts=True)
+    require(len(values) == len(points), f"axis {axis} must not repeat; got {values[counts > 1]} again. {remedy}")
+    return points
+
+
 def parts(outcome: Any, *names: str) -> dict[str, Any]:
     """Fields of an outcome by name, to be labeled anew: labeled({"tau": tau}, **parts(errors, "icl", "idg"))."""
     return {name: getattr(outcome, name) for name in names}
@@ -122,6 +141,11 @@ def parts(outcome: Any, *names: str) -> dict[str, Any]:
 def quantity(symbol: str, *axes: str, unit: str = "", words: str = "") -> Any:
     """A dataclass field that holds an array over named axes: for outcomes that theory or simulation return."""
     return field(metadata={"axes": axes, "quantity": Quantity(symbol, words, unit)})
+
+
+def shared(*axes: str) -> Any:
+    """A dataclass field that holds an array over named axes and means what the vocabulary says of its name."""
+    return field(metadata={"axes": axes, "quantity": None})
 
 
 def unlabeled() -> Any:

@@ -5,23 +5,25 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from iclab.outcomes.labeled import quantity
+from iclab.outcomes.labeled import quantity, shared
 
 __all__ = [
     "ExpectedLoss", "GammaRuns", "HeadRuns", "MatrixCurves", "ModeCurves", "ModeDescent",
     "SingleHeadCurves", "SmallNoiseLoss", "TransformerCurves",
 ]  # fmt: skip
 
+Array = np.ndarray
+
 
 @dataclass(frozen=True)
 class ModeCurves:
     """A transformer of two diagonal factors along training, mode by mode, in the eigenbasis of the inputs."""
 
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    value: Float[np.ndarray, "time mode"] = quantity("p", "time", "mode", words="value weight of a mode")
-    key_query: Float[np.ndarray, "time mode"] = quantity("q", "time", "mode", words="key-query weight of a mode")
-    strength: Float[np.ndarray, "time mode"] = quantity("p q", "time", "mode", words="strength of a mode")
-    loss: Float[np.ndarray, "time"] = quantity("L", "time", unit="label²", words="mean squared error")
+    time: Float[Array, "time"] = shared("time")
+    value: Float[Array, "time mode"] = quantity("p", "time", "mode", words="value weight of a mode")
+    key_query: Float[Array, "time mode"] = quantity("q", "time", "mode", words="key-query weight of a mode")
+    strength: Float[Array, "time mode"] = quantity("p q", "time", "mode", words="strength of a mode")
+    loss: Float[Array, "time"] = shared("time")
 
     @classmethod
     def of(cls, time: np.ndarray, value: np.ndarray, key_query: np.ndarray, loss: np.ndarray) -> "ModeCurves":
@@ -47,17 +49,13 @@ class MatrixCurves:
     The misalignment is the share of the weights' norm that lies off the diagonals, the balance |p|² − |q|².
     """
 
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    value: Float[np.ndarray, "*run time row column"] = quantity("p", "time", "row", "column", words="value matrix")
-    key_query: Float[np.ndarray, "*run time row column"] = quantity(
-        "q", "time", "row", "column", words="key-query matrix"
-    )
-    strength: Float[np.ndarray, "*run time mode"] = quantity("p q", "time", "mode", words="strength of a mode")
-    misalignment: Float[np.ndarray, "*run time"] = quantity(
-        "off/all", "time", words="share of the norm off the diagonals"
-    )
-    balance: Float[np.ndarray, "*run time"] = quantity("|p|²−|q|²", "time", words="balance of the two factors")
-    loss: Float[np.ndarray, "*run time"] = quantity("L", "time", unit="label²", words="mean squared error")
+    time: Float[Array, "time"] = shared("time")
+    value: Float[Array, "*run time row column"] = quantity("p", "time", "row", "column", words="value matrix")
+    key_query: Float[Array, "*run time row column"] = quantity("q", "time", "row", "column", words="key-query matrix")
+    strength: Float[Array, "*run time mode"] = quantity("p q", "time", "mode", words="strength of a mode")
+    misalignment: Float[Array, "*run time"] = quantity("off/all", "time", words="share of the norm off the diagonals")
+    balance: Float[Array, "*run time"] = quantity("|p|²−|q|²", "time", words="balance of the two factors")
+    loss: Float[Array, "*run time"] = shared("time")
 
     @staticmethod
     def readings(value: np.ndarray, key_query: np.ndarray) -> dict[str, np.ndarray]:
@@ -78,18 +76,18 @@ class TransformerCurves(MatrixCurves):
     entries that read labels. The loss is that of the batch each step is taken on, before the step.
     """
 
-    stray: Float[np.ndarray, "*run time"] = quantity("|p₁|, |q₂|", "time", words="norm of the undriven blocks")
+    stray: Float[Array, "*run time"] = quantity("|p₁|, |q₂|", "time", words="norm of the undriven blocks")
 
 
 @dataclass(frozen=True)
 class SingleHeadCurves:
     """One head with a scalar value and a diagonal key-query matrix along training."""
 
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    value: Float[np.ndarray, "time"] = quantity("u", "time", words="value weight")
-    key_query: Float[np.ndarray, "time mode"] = quantity("U", "time", "mode", words="key-query weight of a mode")
-    strength: Float[np.ndarray, "time mode"] = quantity("u U", "time", "mode", words="strength of a mode")
-    loss: Float[np.ndarray, "time"] = quantity("L", "time", unit="label²", words="mean squared error")
+    time: Float[Array, "time"] = shared("time")
+    value: Float[Array, "time"] = quantity("u", "time", words="value weight")
+    key_query: Float[Array, "time mode"] = quantity("U", "time", "mode", words="key-query weight of a mode")
+    strength: Float[Array, "time mode"] = quantity("u U", "time", "mode", words="strength of a mode")
+    loss: Float[Array, "time"] = shared("time")
 
 
 @dataclass(frozen=True)
@@ -100,11 +98,9 @@ class ExpectedLoss:
     most runs may look healthy, and is inf after overflow.
     """
 
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "time"] = quantity("E L", "time", unit="label²", words="expected mean squared error")
-    deterministic: Float[np.ndarray, "time"] = quantity(
-        "L̄", "time", unit="label²", words="mean squared error of descent on the population"
-    )
+    time: Float[Array, "time"] = shared("time")
+    loss: Float[Array, "time"] = quantity("E L", "time", unit="label²", words="expected mean squared error")
+    deterministic: Float[Array, "time"] = shared("time")
     stable: bool = quantity("η < η_c", words="whether the rate is below the critical one")
 
 
@@ -116,13 +112,11 @@ class SmallNoiseLoss:
     `stable` says whether descent on the population is stable where the run ends; noise may forbid it earlier.
     """
 
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "time"] = quantity("E L", "time", unit="label²", words="expected mean squared error")
-    deterministic: Float[np.ndarray, "time"] = quantity(
-        "L̄", "time", unit="label²", words="mean squared error of descent on the population"
-    )
-    balance: Float[np.ndarray, "time"] = quantity("E u²−|U|²", "time", words="expected balance of the two factors")
-    spread: Float[np.ndarray, "time"] = quantity("δW/W", "time", words="relative spread of the weights")
+    time: Float[Array, "time"] = shared("time")
+    loss: Float[Array, "time"] = quantity("E L", "time", unit="label²", words="expected mean squared error")
+    deterministic: Float[Array, "time"] = shared("time")
+    balance: Float[Array, "time"] = quantity("E u²−|U|²", "time", words="expected balance of the two factors")
+    spread: Float[Array, "time"] = quantity("δW/W", "time", words="relative spread of the weights")
     stable: bool = quantity("stable", words="whether descent on the population is stable at the end")
 
 
@@ -134,27 +128,21 @@ class GammaRuns:
     expected loss.
     """
 
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    gamma: Float[np.ndarray, "*run time row column"] = quantity("Γ", "time", "row", "column", words="weights")
-    batch_loss: Float[np.ndarray, "*run time"] = quantity(
-        "L_B", "time", unit="label²", words="mean squared error on one batch"
-    )
+    time: Float[Array, "time"] = shared("time")
+    gamma: Float[Array, "*run time row column"] = quantity("Γ", "time", "row", "column", words="weights")
+    batch_loss: Float[Array, "*run time"] = shared("time")
 
 
 @dataclass(frozen=True)
 class HeadRuns:
     """Runs of one-pass SGD on one head, Γ = u U; one axis of runs may stand first."""
 
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    value: Float[np.ndarray, "*run time"] = quantity("u", "time", words="value weight")
-    key_query: Float[np.ndarray, "*run time row column"] = quantity(
-        "U", "time", "row", "column", words="key-query matrix"
-    )
-    batch_loss: Float[np.ndarray, "*run time"] = quantity(
-        "L_B", "time", unit="label²", words="mean squared error on one batch"
-    )
+    time: Float[Array, "time"] = shared("time")
+    value: Float[Array, "*run time"] = quantity("u", "time", words="value weight")
+    key_query: Float[Array, "*run time row column"] = quantity("U", "time", "row", "column", words="key-query matrix")
+    batch_loss: Float[Array, "*run time"] = shared("time")
 
     @property
-    def gamma(self) -> Float[np.ndarray, "*run time row column"]:
+    def gamma(self) -> Float[Array, "*run time row column"]:
         """Γ = u U."""
         return self.value[..., None, None] * self.key_query

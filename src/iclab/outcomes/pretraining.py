@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from iclab.numerics import Values
-from iclab.outcomes.labeled import quantity
+from iclab.outcomes.labeled import quantity, shared
 
 __all__ = ["Errors", "EstimatorErrors", "FittedErrors"]
 
@@ -15,9 +15,9 @@ class Errors:
     The noise of the target is included in all three. Fields are arrays where the question was a grid.
     """
 
-    icl: Values = quantity("e_ICL", unit="label²", words="error on new tasks")
-    idg: Values = quantity("e_IDG", unit="label²", words="error on tasks of the pool")
-    train: Values = quantity("e_train", unit="label²", words="error on the pretraining data")
+    icl: Values = shared()
+    idg: Values = shared()
+    train: Values = shared()
     effective_ridge: Values = quantity("ξ", words="effective ridge")
 
 
@@ -25,14 +25,14 @@ class Errors:
 class FittedErrors:
     """Mean squared errors of a fitted readout: on new tasks (ICL), on tasks of the pool (IDG), on its data."""
 
-    icl: Values = quantity("e_ICL", unit="label²", words="error on new tasks")
-    idg: Values = quantity("e_IDG", unit="label²", words="error on tasks of the pool")
-    train: Values = quantity("e_train", unit="label²", words="error on the pretraining data")
+    icl: Values = shared()
+    idg: Values = shared()
+    train: Values = shared()
 
 
 @dataclass(frozen=True)
 class EstimatorErrors:
     """Mean squared errors of an estimator that knows a pool of tasks: on new tasks and on tasks of the pool."""
 
-    icl: Values = quantity("e_ICL", unit="label²", words="error on new tasks")
-    idg: Values = quantity("e_IDG", unit="label²", words="error on tasks of the pool")
+    icl: Values = shared()
+    idg: Values = shared()

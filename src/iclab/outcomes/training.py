@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from iclab.outcomes.labeled import quantity, unlabeled
+from iclab.outcomes.labeled import shared, unlabeled
 
 __all__ = ["LossCurve", "Trajectory"]
 
@@ -15,8 +15,8 @@ __all__ = ["LossCurve", "Trajectory"]
 class LossCurve:
     """Mean squared error along training."""
 
-    time: Float[np.ndarray, "time"] = quantity("t", "time", unit="τ", words="training time")
-    loss: Float[np.ndarray, "*batch time"] = quantity("L", "time", unit="label²", words="mean squared error")
+    time: Float[np.ndarray, "time"] = shared("time")
+    loss: Float[np.ndarray, "*batch time"] = shared("time")
 
 
 @dataclass(frozen=True)

@@ -44,16 +44,13 @@ class View:
     @property
     def theory(self) -> Groups:
         """Outcomes of theory."""
-        return self._witness("theory")
+        return Groups(self.result.children.get("theory"))
 
     @property
     def simulation(self) -> Groups:
         """Outcomes of simulation, with the axis `seed`."""
-        return self._witness("simulation")
+        return Groups(self.result.children.get("simulation"))
 
     def __getitem__(self, path: str) -> None:
         """Nothing. Raises TypeError: a view is read by attributes, where 0.1.0 read a tree by paths."""
         raise TypeError(f"a figure reads view.theory.NAME or view.simulation.NAME, a dataset; got view[{path!r}].")
-
-    def _witness(self, name: str) -> Groups:
-        return Groups(self.result.children.get(name))

@@ -13,16 +13,12 @@ GROUPS = {
         "abrupt_drop", "staircase", "white_drop", "rank_staircase", "initial_scale", "context_lengths",
         "drop_times", "principal_components", "in_weight", "softmax_dynamics", "fixed_points",
     ),
-    "modes": (
-        "mode_staging", "finite_context", "sgd_noise", "conservation", "phase_portrait", "alignment",
-    ),
+    "modes": ("mode_staging", "finite_context", "sgd_noise", "conservation", "phase_portrait", "alignment"),
     "pretraining": (
         "double_descent", "context_length", "non_monotone_context", "task_diversity", "ridge", "structured",
         "finite_size", "forecast",
     ),
-    "related": (
-        "rank_robustness", "softmax_window", "low_rank_tasks", "separate_tokens", "pattern_selection",
-    ),
+    "related": ("rank_robustness", "softmax_window", "low_rank_tasks", "separate_tokens", "pattern_selection"),
     "networks": (
         "icl_emergence", "grokking", "transformer_double_descent", "transformer_task_diversity",
         "regression_training",

@@ -45,8 +45,7 @@ class Panel(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for kappa in (self.kappa, self.drawn_kappa):
-            Ratios(1.0, np.array(kappa), self.tau, self.noise)
+        Ratios(1.0, np.append(self.kappa, self.drawn_kappa), self.tau, self.noise)
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,7 @@ class Case(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(len(self.tested.kappa) == 1, f"tested.kappa must be one number; got {self.tested.kappa}.")
-        for alpha in (self.tested_alpha, self.drawn_alpha):
-            Ratios(np.array(alpha), 1.0, 1.0, 0.0)
+        Ratios(np.append(self.tested_alpha, self.drawn_alpha), 1.0, 1.0, 0.0)
 
     def drawn(self, name: str) -> Grid:
         """The runs of a panel that are drawn."""
@@ -80,23 +78,20 @@ def theory(case: Case) -> dict[str, Labeled]:
     """Errors against the context length and their least values; errors at other test lengths."""
     from iclab.theory.generalization import Shift, best_alpha, errors
 
-    alpha, tested, found = case.alpha.grid(), case.tested, {}
+    alpha, tested, found = case.alpha.grid(), case.tested, {"bounds": bounds(case.tested.noise)}
     for name, target in PANELS.items():
         panel: Panel = getattr(case, name)
-        kappa = np.array(panel.kappa)
-        curves = errors(Ratios(alpha, column(kappa), panel.tau, panel.noise))
-        best = best_alpha(kappa, panel.tau, panel.noise, target=target)
-        least = getattr(errors(Ratios(best, kappa, panel.tau, panel.noise)), target)
+        kappa, tau, noise = np.array(panel.kappa), panel.tau, panel.noise
+        curves = errors(Ratios(alpha, column(kappa), tau, noise))
+        best = best_alpha(kappa, tau, noise, target=target)
+        least = getattr(errors(Ratios(best, kappa, tau, noise)), target)
         found[name] = labeled({"kappa": kappa, "alpha": alpha}, **parts(curves, "icl", "idg"))
         found[f"best_{name}"] = labeled({"kappa": kappa}, alpha=best, error=least)
         found[f"runs_{name}"], found[f"sizes_{name}"] = case.drawn(name).limit(), case.drawn(name).sizes()
     pretraining = Ratios(column(case.tested_alpha), tested.kappa[0], tested.tau, tested.noise)
     tests = errors(pretraining, shift=Shift(alpha=alpha))
-    return {
-        **found,
-        "tests": labeled({"alpha": case.tested_alpha, "test_alpha": alpha}, **parts(tests, "icl", "idg")),
-        "bounds": bounds(tested.noise),
-    }
+    found["tests"] = labeled({"alpha": case.tested_alpha, "test_alpha": alpha}, **parts(tests, "icl", "idg"))
+    return found
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -118,19 +113,18 @@ def figure(view: View, figure: Figure) -> None:
     for axes, (name, target) in zip(panels, PANELS.items(), strict=True):
         curves, best, panel = view.theory[name], view.theory[f"best_{name}"], getattr(view.case, name)
         theory_curves(axes, curves[target], "alpha", by="kappa")
+        shown = best.where((curves.alpha.min() <= best.alpha) & (best.alpha <= curves.alpha.max()))
         for color, kappa in figures.colored(curves.kappa.values):
-            least = best.sel(kappa=kappa)
-            shown = least.where((curves.alpha.min() <= least.alpha) & (least.alpha <= curves.alpha.max()))
-            label = "least error" if kappa == curves.kappa[-1] else None
-            axes.plot(shown.alpha, shown.error, "v", color=color, ms=6, zorder=4, label=label)
+            least, label = shown.sel(kappa=kappa), "least error" if kappa == curves.kappa[-1] else None
+            axes.plot(least.alpha, least.error, "v", color=color, ms=6, zorder=4, label=label)
         axes.set(xscale="log", yscale="log", xlabel=LENGTH, ylabel="mean squared error")
         axes.set_title(f"{TITLES[name]}: τ = {panel.tau:g}, ρ = {panel.noise:g}")
         run_points(axes, view, target, "alpha", by="kappa", curves=curves.kappa, suffix=f"_{name}")
         axes.legend(fontsize=7)
     theory_curves(last, view.theory.tests.icl, "test_alpha", by="alpha", label="pretrained at α")
     tested = view.case.tested
-    title = f"κ = {tested.kappa[0]:g}, τ = {tested.tau:g}, ρ = {tested.noise:g}"
-    error_axes(last, view, "examples of a test context  $N/D$", title=f"new tasks, other test length: {title}")
+    title = f"new tasks, other test length: κ = {tested.kappa[0]:g}, τ = {tested.tau:g}, ρ = {tested.noise:g}"
+    error_axes(last, view, "examples of a test context  $N/D$", title=title)
     last.legend()
 
 
@@ -154,16 +148,11 @@ class LeastAtBest:
         )
 
 
-def _means_tend(name: str, where: str) -> LimitOfMeans:
-    meaning = f"Means of drawn runs on few sequences tend to the limit on {where}."
-    return LimitOfMeans(meaning, f"runs_{name}", f"runs_{name}", variables=(PANELS[name],))
-
-
 FULL = Case(
     alpha=Span(0.1, 10000.0, 601), drawn_alpha=(1.0, 5.6, 10.0, 100.0, 1000.0),
     draws=Draws((25, 50, 100), (16, 8, 2)), many_draws=Draws((20, 40), (1, 1)),
 )  # fmt: skip
-
+_FEW = "Means of drawn runs on few sequences tend to the limit on"
 STUDY = Study(
     name="context-length",
     question=str(__doc__),
@@ -172,7 +161,11 @@ STUDY = Study(
     theory=theory,
     simulation=simulation,
     figure=figure,
-    claims=(LeastAtBest(), _means_tend("known", "tasks of the pool"), _means_tend("few", "new tasks")),
+    claims=(
+        LeastAtBest(),
+        LimitOfMeans(f"{_FEW} tasks of the pool.", "runs_known", variables=("idg",)),
+        LimitOfMeans(f"{_FEW} new tasks.", "runs_few", variables=("icl",)),
+    ),
     vocabulary=SIZES
     | vocabulary(
         {f"best_{name}/alpha": ("α*", "best number of examples for each dimension") for name in PANELS},

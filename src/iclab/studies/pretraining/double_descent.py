@@ -71,17 +71,14 @@ def theory(case: Case) -> dict[str, Labeled]:
         law = law_of(dimension, alpha=case.finite_alpha, kappa=case.kappa, noise=case.noise)
         return prediction(law, max(1, round(tau * dimension**2)), ridge=case.ridge)
 
-    pool = partial(predicted, finite_size.pool_errors)
-    few, at = (case.leverage_dimension,), case.runs(case.dimension, case.leverage_tau)
+    pool, leverage = partial(predicted, finite_size.pool_errors), partial(predicted, finite_size.leverage_errors)
+    at = case.runs(case.dimension, case.leverage_tau)
     return {
         "bounds": bounds(case.noise),
         "curves": labeled({"alpha": case.alpha, "tau": tau}, **parts(curves, *ERRORS)),
         "limit": labeled({"tau": some}, **parts(limit, *ERRORS)),
-        "pool": labeled({"dimension": case.dimension, "tau": some}, **table(pool, case.dimension, some)),
-        "leverage": labeled(
-            {"dimension": few, "tau": case.leverage_tau},
-            **table(partial(predicted, finite_size.leverage_errors), few, case.leverage_tau),
-        ),
+        "pool": table(pool, dimension=case.dimension, tau=some),
+        "leverage": table(leverage, dimension=[case.leverage_dimension], tau=case.leverage_tau),
         "limit_at": at.limit(),
         "pool_at": at.predicted(lambda run: pool(run.size.dimension, float(run.size.ratios.tau))),
         "sizes": case.drawn.sizes(),
@@ -95,14 +92,10 @@ def figure(view: View, figure: Figure) -> None:
     curves = view.theory.curves
     theory_curves(new, curves.icl, "tau", by="alpha")
     theory_curves(known, curves.idg, "tau", by="alpha")
-    for color, alpha in figures.colored(curves.alpha.values):
-        train = curves.train.sel(alpha=alpha)
-        figures.dashed_line(known, curves.tau, train.where(train > 0), color=color)
+    theory_curves(known, curves.train.where(curves.train > 0), "tau", by="alpha", line=figures.dashed_line)
     limit, pool, leverage = (view.theory[name] for name in ("limit", "pool", "leverage"))
     figures.theory_line(finite, limit.tau, limit.icl, label="D → ∞")
-    for color, dimension in figures.colored(pool.dimension.values, first=3):
-        curve = pool.sel(dimension=dimension)
-        figures.dashed_line(finite, curve.tau, curve.icl, color=color, label=f"pool, D = {dimension}")
+    theory_curves(finite, pool.icl, "tau", by="dimension", label="pool, D", line=figures.dashed_line, first=3)
     for dimension in leverage.dimension.values:
         label = f"leverage, D = {dimension}"
         finite.plot(leverage.tau, leverage.icl.sel(dimension=dimension), "x", color=figures.INK, ms=5, label=label)
@@ -119,7 +112,6 @@ FULL = Case(
     dimension=(32, 64, 128), leverage_dimension=48, tau=Span(0.05, 20.0, 401),
     drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0), draws=Draws((25, 50, 100), (8, 2, 1)),
 )  # fmt: skip
-
 STUDY = Study(
     name="double-descent",
     question=str(__doc__),

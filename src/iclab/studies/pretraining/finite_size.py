@@ -16,10 +16,10 @@ import numpy as np
 from iclab import figures
 from iclab.claims import CloseMeans, LimitOfMeans
 from iclab.numerics import Checked, Count, Magnitude, Magnitudes, Nonnegative
-from iclab.outcomes import Errors, Labeled, parts
+from iclab.outcomes import Errors, FittedErrors, Labeled, parts
 from iclab.problem import Ratios
 from iclab.studies.pretraining.panels import TITLES
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, simulated
+from iclab.studies.pretraining.runs import SIZES, Draws, Grid, Ridge, Run, mean, simulated
 from iclab.studies.pretraining.sizes import law_of
 from iclab.study import Figure, Preset, Study, View
 
@@ -53,14 +53,12 @@ def theory(case: Case) -> dict[str, Labeled]:
     from iclab.theory.finite_size import leverage_errors, pool_errors
 
     def over_pools(prediction: Callable[..., Errors]) -> Labeled:
-        def mean(run: Run) -> Errors:
-            d, ratios = run.size.dimension, {"alpha": case.alpha, "kappa": case.kappa, "noise": case.noise}
+        def over(run: Run) -> FittedErrors:
+            d, ratios = run.size.dimension, parts(case, "alpha", "kappa", "noise")
             laws = [law_of(d, **ratios, pool=pool) for pool in range(case.pools)]
-            found = [prediction(law, run.size.sequences, ridge=case.ridge) for law in laws]
-            names = (*ERRORS, "effective_ridge")
-            return Errors(*(float(np.mean([getattr(one, name) for one in found])) for name in names))
+            return mean([prediction(law, run.size.sequences, ridge=case.ridge) for law in laws])
 
-        return case.drawn.predicted(mean)
+        return case.drawn.predicted(over)
 
     return {
         "sizes": case.drawn.sizes(),
@@ -89,7 +87,6 @@ def figure(view: View, figure: Figure) -> None:
 
 
 FULL = Case(tau=(0.5, 1.5, 2.0, 4.0), pools=8, draws=Draws((25, 50, 100), (24, 10, 4)))
-
 STUDY = Study(
     name="finite-size",
     question=str(__doc__),

@@ -14,7 +14,7 @@ import numpy as np
 from iclab import figures, planning
 from iclab.claims import Verdict
 from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Positives, Whole
-from iclab.outcomes import VOCABULARY, Labeled, labeled, parts, vocabulary
+from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.panels import SEQUENCES, TITLES
 from iclab.studies.pretraining.runs import ERRORS, SIZES, Ridge, largest
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
-KINDS = {
-    "mean": ("mean", "mean over runs", "label²"),
-    "deviation": ("deviation", "standard deviation of single runs", "label²"),
-    "covered": ("share", "share of fresh runs in the band", ""),
-}
 FORECASTS = {"limit": "_", "pool": "+", "leverage": "x"}  # with their marks
 
 
@@ -53,24 +48,18 @@ class Case(Checked):
 
     def runs(self) -> list[Pretraining]:
         """The whole sizes of the runs, one for each τ."""
-        ratios = (Ratios(self.alpha, self.kappa, tau, self.noise) for tau in self.tau)
-        return [Pretraining.of(one, self.dimension) for one in ratios]
+        return [Pretraining.of(Ratios(self.alpha, self.kappa, tau, self.noise), self.dimension) for tau in self.tau]
 
 
 def theory(case: Case) -> dict[str, Labeled]:
     """The forecasts of `planning`, at the whole sizes."""
-
     axes, sizes = {"tau": case.tau}, ("context_length", "sequences", "tasks", "noise")
     found = [planning.forecast(run.dimension, **parts(run, *sizes), ridge=case.ridge) for run in case.runs()]
-
-    def errors(name: str) -> Labeled:
-        each = [getattr(one, name) for one in found]
-        return labeled(axes, **{target: [getattr(one, target) for one in each] for target in ERRORS})
-
-    return {
-        "sizes": labeled(axes, sequences=[run.sequences for run in case.runs()]),
-        **{name: errors(name) for name in FORECASTS},
-    }
+    outcomes = {"sizes": labeled(axes, sequences=[run.sequences for run in case.runs()])}
+    for name in FORECASTS:
+        errors = [getattr(one, name) for one in found]
+        outcomes[name] = labeled(axes, **{target: [getattr(one, target) for one in errors] for target in ERRORS})
+    return outcomes
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -79,25 +68,24 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 
     from iclab.simulation import pretraining
 
-    columns: dict[str, list[float]] = {}
+    drawn, found = [], {}
     solver = pretraining.RidgeSolver(route=case.route, pad_to=largest(case.runs()))
     for i, run in enumerate(case.runs()):
         keys = jax.random.split(jax.random.fold_in(key, i), case.fits + case.fresh)
-        errors = [fit.errors() for fit in pretraining.fit_each(run, ridge=case.ridge, solver=solver, keys=keys)]
-        for target in TITLES:
-            drawn = np.array([getattr(one, target) for one in errors])
-            band, fresh = drawn[: case.fits], drawn[case.fits :]
-            mean, deviation = float(np.mean(band)), float(np.std(band, ddof=1))
-            found = (mean, deviation, float(np.mean(abs(fresh - mean) <= 2 * deviation)))
-            for name, value in zip(KINDS, found, strict=True):
-                columns.setdefault(f"{target}_{name}", []).append(value)
-    return {"band": labeled({"tau": case.tau}, **columns)}
+        drawn.append([fit.errors() for fit in pretraining.fit_each(run, ridge=case.ridge, solver=solver, keys=keys)])
+    for target in TITLES:
+        errors = np.array([[getattr(one, target) for one in runs] for runs in drawn])
+        band, fresh = errors[:, : case.fits], errors[:, case.fits :]
+        mean, deviation = np.mean(band, axis=1), np.std(band, axis=1, ddof=1)
+        covered = np.mean(abs(fresh - mean[:, None]) <= 2 * deviation[:, None], axis=1)
+        found |= {f"{target}_mean": mean, f"{target}_deviation": deviation, f"{target}_covered": covered}
+    return {"band": labeled({"tau": case.tau}, **found)}
 
 
 def figure(view: View, figure: Figure) -> None:
     """Forecasts against τ, and the band of single runs."""
+    tau = view.theory.limit.tau
     for axes, (target, title) in zip(figure.subplots(1, 2), TITLES.items(), strict=True):
-        tau = view.theory.limit.tau
         for name, mark in FORECASTS.items():
             forecast = view.theory[name][target]
             axes.plot(tau, forecast, mark, color=figures.INK, ms=7, zorder=5, label=f"forecast: {name}")
@@ -134,13 +122,7 @@ class Coverage:
         )
 
 
-WORDS = {
-    f"{target}_{kind}": (f"{symbol}({VOCABULARY[target].symbol})", f"{words}: {VOCABULARY[target].words}", unit)
-    for kind, (symbol, words, unit) in KINDS.items()
-    for target in TITLES
-}
 FULL = Case(dimension=40, tau=(0.2, 0.5, 1.5, 2.0, 4.0, 8.0), route="auto")
-
 STUDY = Study(
     name="forecast",
     question=str(__doc__),
@@ -150,5 +132,13 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(Coverage(0.90), Coverage(0.99, at_most=True)),
-    vocabulary=SIZES | vocabulary(WORDS),
+    vocabulary=SIZES
+    | vocabulary(
+        icl_mean=("mean(e_ICL)", "mean over runs: error on new tasks", "label²"),
+        idg_mean=("mean(e_IDG)", "mean over runs: error on tasks of the pool", "label²"),
+        icl_deviation=("deviation(e_ICL)", "standard deviation of single runs: error on new tasks", "label²"),
+        idg_deviation=("deviation(e_IDG)", "standard deviation of single runs: error on tasks of the pool", "label²"),
+        icl_covered=("share(e_ICL)", "share of fresh runs in the band: error on new tasks"),
+        idg_covered=("share(e_IDG)", "share of fresh runs in the band: error on tasks of the pool"),
+    ),
 )

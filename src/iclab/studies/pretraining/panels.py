@@ -32,10 +32,11 @@ def error_axes(axes: Axes, view: View, sizes: str, *, title: str) -> None:
 
 
 def theory_curves(
-    axes: Axes, values: "xr.DataArray", along: str, *, by: str, label: str = "", line: Any = figures.theory_line
-) -> None:
-    """Theory along one axis, a color for each point of another, labeled with its symbol."""
-    for color, point in figures.colored(values[by].values):
+    axes: Axes, values: "xr.DataArray", along: str, *, by: str, label: str = "", line: Any = figures.theory_line,
+    first: int = 0,
+) -> None:  # fmt: skip
+    """Theory along one axis, a color from the first on for each point of another, labeled with its symbol."""
+    for color, point in figures.colored(values[by].values, first=first):
         words = f"{label or VOCABULARY[by].symbol} = {point:g}"
         line(axes, values[along], values.sel({by: point}), color=color, label=words)
 

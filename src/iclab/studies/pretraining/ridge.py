@@ -15,13 +15,13 @@ import numpy as np
 from iclab import figures
 from iclab.claims import SLACK, Verdict, fitted_order
 from iclab.claims.paths import group
-from iclab.numerics import Checked, Magnitude, Nonnegative, Positives, Reals
+from iclab.numerics import Checked, Magnitude, Nonnegative, Nonnegatives, Positives, Reals
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining.panels import SEQUENCES, TITLES, error_axes, run_points, theory_curves
 from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, simulated
 from iclab.studies.pretraining.sizes import Span, around, bounds, column
-from iclab.study import Axes, Figure, Preset, Study, View
+from iclab.study import Figure, Preset, Study, View
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,7 +39,7 @@ class Case(Checked):
     ridge: Annotated[tuple[float, ...], Reals(at_least=0.0, infinite=True)] = (1e-5, 0.1, 1.0)  # λ; published
     tau: Span = Span(0.1, 10.0, 122)  # τ = n/D², pretraining sequences
     small_ridge: Positives = (1e-6, 1e-7, 1e-8)  # λ in place of none
-    drawn_ridge: Annotated[tuple[float, ...], Reals(at_least=0.0)] = (0.1, 1.0)  # λ of the drawn runs
+    drawn_ridge: Nonnegatives = (0.1, 1.0)  # λ of the drawn runs
     drawn_tau: Positives = (0.5, 1.0, 2.0)  # τ of the drawn runs
     draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs
 
@@ -65,15 +65,12 @@ def theory(case: Case) -> dict[str, Labeled]:
         return labeled({"ridge": ridge, "tau": tau}, **parts(errors(ratios, ridge=column(ridge)), *ERRORS))
 
     best = {target: best_ridge(ratios, target=target) for target in TITLES}
+    least = {target: getattr(errors(ratios, ridge=ridge), target) for target, ridge in best.items()}
     return {
         "curves": at(case.ridge),
         "small": at(case.small_ridge),
         "none": labeled({"tau": tau}, **parts(errors(ratios), *ERRORS)),
-        "best": labeled(
-            {"tau": tau},
-            **{f"{target}_ridge": ridge for target, ridge in best.items()},
-            **{target: getattr(errors(ratios, ridge=ridge), target) for target, ridge in best.items()},
-        ),
+        "best": labeled({"tau": tau}, **{f"{target}_ridge": ridge for target, ridge in best.items()}, **least),
         "sizes": case.drawn.sizes(),
         "runs": case.drawn.limit(),
         "bounds": bounds(case.noise),
@@ -90,20 +87,15 @@ def figure(view: View, figure: Figure) -> None:
         run_points(axes, view, target, "tau", by="ridge", curves=curves.ridge)
         error_axes(axes, view, SEQUENCES, title=title)
     panels[0].legend(loc="upper left")
-    _draw_best(ridges, best)
-
-
-def _draw_best(axes: Axes, best: "xr.Dataset") -> None:
-    """The best ridges on a scale that also shows 0."""
-    figures.theory_line(axes, best.tau, best.icl_ridge, color=figures.COLORS[0], label="for new tasks")
-    figures.theory_line(axes, best.tau, best.idg_ridge, color=figures.COLORS[1], label="for tasks of the pool")
-    axes.set(title="best ridge", xlabel=SEQUENCES, ylabel="ridge  λ", xscale="log")
-    axes.set_yscale("symlog", linthresh=1e-3)
-    axes.set_ylim(bottom=0)
-    ticks = [0, *(10.0**power for power in range(-3, 10) if 10.0**power <= axes.get_ylim()[1])]
-    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
-    axes.set_yticks([], minor=True)
-    axes.legend()
+    figures.theory_line(ridges, best.tau, best.icl_ridge, color=figures.COLORS[0], label="for new tasks")
+    figures.theory_line(ridges, best.tau, best.idg_ridge, color=figures.COLORS[1], label="for tasks of the pool")
+    ridges.set(title="best ridge", xlabel=SEQUENCES, ylabel="ridge  λ", xscale="log")
+    ridges.set_yscale("symlog", linthresh=1e-3)  # best ridges may be 0
+    ridges.set_ylim(bottom=0)
+    ticks = [0, *(10.0**power for power in range(-3, 10) if 10.0**power <= ridges.get_ylim()[1])]
+    ridges.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    ridges.set_yticks([], minor=True)
+    ridges.legend()
 
 
 @dataclass(frozen=True)
@@ -132,7 +124,6 @@ FULL = Case(
     kappa=np.inf, tau=Span(0.05, 20.0, 402), drawn_ridge=(1e-5, 0.1, 1.0), drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
     draws=Draws((25, 50, 100), (8, 2, 1)),
 )  # fmt: skip
-
 STUDY = Study(
     name="ridge",
     question=str(__doc__),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 import numpy as np
 
 from iclab.claims import Limit, LimitOfMeans
-from iclab.numerics import Checked, Counts, Real, require, whole_number
+from iclab.numerics import Checked, Counts, Real, require
 from iclab.outcomes import Errors, FittedErrors, Labeled, labeled, vocabulary
 from iclab.problem import Pretraining, Ratios
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from iclab.problem import ContextLaw
     from iclab.simulation.pretraining import RidgeSolver
 
-__all__ = ["ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "in_dimension", "largest", "simulated"]
-
+__all__ = [
+    "ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "in_dimension", "largest", "mean", "simulated",
+]  # fmt: skip
 
 Ridge = Annotated[float, Real(at_least=0.0, infinite=True)]
 ERRORS = ("icl", "idg", "train")
@@ -37,13 +38,11 @@ class Draws(Checked):
     """Number of drawn runs in each dimension. Raises ValueError for sizes below 1 and unless each has a number."""
 
     dimension: Counts  # D, entries of an input, smallest first
-    each: tuple[int, ...]  # runs drawn for each seed, a number for each dimension
+    each: Counts  # runs drawn for each seed, a number for each dimension
     route: str = "auto"  # solver of readouts; one for all runs of a dimension saves compilation
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for count in self.each:
-            whole_number("each", count)
         require(
             len(self.each) == len(self.dimension),
             f"each must hold a number for each dimension; got {len(self.each)} for {len(self.dimension)}.",
@@ -65,8 +64,7 @@ class Run(NamedTuple):
 
         spectra = {"input_eigenvalues": self.inputs, "task_eigenvalues": self.tasks}
         fits = fit_each(self.size, ridge=self.ridge, **spectra, solver=solver, keys=keys)
-        errors = [fit.errors(self.new) for fit in fits]
-        return FittedErrors(*(float(np.mean([getattr(one, name) for one in errors])) for name in ERRORS))
+        return mean([fit.errors(self.new) for fit in fits])
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +104,7 @@ class Grid:
         names = ("context_length", "tasks", "sequences")
         return self._labeled({name: [getattr(run.size, name) or 0 for run in self.runs.flat] for name in names})
 
-    def predicted(self, prediction: Callable[[Run], Errors]) -> Labeled:
+    def predicted(self, prediction: Callable[[Run], Errors | FittedErrors]) -> Labeled:
         """Predicted errors of each run."""
         return self._errors([prediction(run) for run in self.runs.flat])
 
@@ -144,16 +142,18 @@ class Grid:
 class DrawnCase(Protocol):
     """A case of drawn runs."""
 
-    @property
-    def draws(self) -> Draws: ...
-
-    @property
-    def drawn(self) -> Grid: ...
+    draws: Draws
+    drawn: Grid
 
 
 def simulated(case: DrawnCase, *, key: "PRNGKeyArray") -> dict[str, Labeled]:
     """Errors of the drawn runs of a case, exact for the readout of each: the simulation of several studies."""
     return {"runs": case.drawn.simulated(case.draws, key=key)}
+
+
+def mean(errors: Sequence[Errors | FittedErrors]) -> FittedErrors:
+    """Means of each error of several predictions or fits."""
+    return FittedErrors(*(float(np.mean([getattr(one, name) for one in errors])) for name in ERRORS))
 
 
 def largest(sizes: list[Pretraining]) -> Pretraining:

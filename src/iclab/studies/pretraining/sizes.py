@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Annotated
 
 import numpy as np
@@ -66,12 +67,12 @@ def pool_of(law: ContextLaw) -> Float[np.ndarray, "K D"]:
     return law.tasks.vectors
 
 
-def table(prediction: Callable[..., Errors], *axes: Iterable) -> dict[str, Float[np.ndarray, "..."]]:
+def table(prediction: Callable[..., Errors], **axes: Iterable[float]) -> Labeled:
     """ICL, IDG and training errors of a prediction at each point of a grid."""
-    lists = [tuple(axis) for axis in axes]
-    shape = tuple(len(axis) for axis in lists)
-    found = [prediction(*(axis[i] for axis, i in zip(lists, at, strict=True))) for at in np.ndindex(shape)]
-    return {name: np.reshape([getattr(errors, name) for errors in found], shape) for name in ERRORS}
+    points = {name: tuple(axis) for name, axis in axes.items()}
+    shape = [len(axis) for axis in points.values()]
+    found = [prediction(*point) for point in product(*points.values())]  # in the order of the axes
+    return labeled(points, **{name: np.reshape([getattr(one, name) for one in found], shape) for name in ERRORS})
 
 
 def bounds(noise: float) -> Labeled:

@@ -59,19 +59,10 @@ class Case(Checked):
         from iclab.theory.generalization import Shift, structured_errors
 
         inputs, tasks = (np.array(part) for part in self.spectra(dimension))
-
-        def errors(shift: Shift | None) -> Errors:
-            return structured_errors(
-                ratios,
-                task_eigenvalues=tasks,
-                input_eigenvalues=inputs,
-                test_task_eigenvalues=np.ones(dimension),
-                ridge=self.ridge,
-                shift=shift,
-            )
-
-        shift = Shift(alpha=self.test_length(dimension) / dimension)
-        return replace(errors(None), icl=errors(shift).icl)
+        given = {"task_eigenvalues": tasks, "input_eigenvalues": inputs, "test_task_eigenvalues": np.ones(dimension)}
+        shifts = (Shift(alpha=self.test_length(dimension) / dimension), None)
+        new, known = (structured_errors(ratios, **given, ridge=self.ridge, shift=shift) for shift in shifts)
+        return replace(known, icl=new.icl)
 
     @property
     def drawn(self) -> Grid:
@@ -115,7 +106,6 @@ def figure(view: View, figure: Figure) -> None:
 
 
 FULL = Case(drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1)))
-
 STUDY = Study(
     name="structured",
     question=str(__doc__),

@@ -20,7 +20,7 @@ from iclab.problem import ContextLaw, Ratios
 from iclab.studies.pretraining.panels import TASKS, drawn_runs, theory_curves
 from iclab.studies.pretraining.runs import MEANS_TEND, SIZES, Draws, Grid, in_dimension
 from iclab.studies.pretraining.sizes import Span, bounds, column, law_of, pool_of, table
-from iclab.study import Axes, Figure, Key, Preset, Study, View
+from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
@@ -81,23 +81,20 @@ def theory(case: Case) -> dict[str, Labeled]:
     def pool(dimension: int, kappa: float, number: int) -> Errors:
         return pool_errors(case.law(dimension, kappa, number), max(1, round(case.finite_tau * dimension**2)))
 
-    def dmmse_gap(kappa: float) -> float:
-        errors = pool_dmmse_errors(case.law(case.bayes_dimension, kappa), contexts=case.contexts)
-        return float(errors.icl - errors.idg)
-
     kappa, some = case.kappa.grid(), np.array(case.finite_kappa)
     alpha, bayes = column(case.alpha), (case.bayes_alpha, case.bayes_noise)
-    pools = table(pool, case.dimension, case.finite_kappa, range(case.pools))
+    pools = table(pool, dimension=case.dimension, kappa=case.finite_kappa, number=range(case.pools))
     threshold = float(task_threshold(*bayes))
     s = np.sort([*np.linspace(0, 1.5, 121) * threshold, threshold * (1 - 1e-9)])  # errors jump at the threshold
     gap = diversity_gap(Ratios(alpha, kappa, case.tau_for_alpha * alpha, case.noise))
     limit = diversity_gap(Ratios(case.finite_alpha, some, case.finite_tau, case.noise))
-    mean_gap, dmmse = np.mean(pools["icl"] - pools["idg"], axis=-1), [[dmmse_gap(one) for one in some.tolist()]]
+    known = [pool_dmmse_errors(case.law(case.bayes_dimension, one), contexts=case.contexts) for one in some.tolist()]
+    dmmse = [[float(one.icl - one.idg) for one in known]]
     return {
         "gap": labeled({"alpha": case.alpha, "kappa": kappa}, gap=gap),
         "lasting": labeled({"kappa": kappa}, gap=diversity_gap(Ratios(np.inf, kappa, np.inf, case.noise))),
         "limit": labeled({"kappa": some}, gap=limit),
-        "pool": labeled({"dimension": case.dimension, "kappa": some}, gap=mean_gap),
+        "pool": labeled({"dimension": case.dimension, "kappa": some}, gap=np.mean(pools.icl - pools.idg, axis=-1)),
         "dmmse": labeled({"dimension": [case.bayes_dimension], "kappa": some}, gap=dmmse),
         "exponential": labeled({"log_tasks": s}, **parts(dmmse_errors(*bayes, s), "icl", "idg")),
         "threshold": labeled({}, log_tasks=threshold, error=ridge_error(*bayes)),
@@ -114,62 +111,48 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     from iclab.simulation.pretraining import estimators
 
     fitted, drawn = jax.random.split(key)
-
-    def gap(kappa: float, key: Key) -> float:
-        law = case.law(case.bayes_dimension, kappa)
-        sample = {"noise": law.noise, "contexts": case.drawn_contexts, "key": key}
+    gaps = []
+    for i, kappa in enumerate(case.bayes_kappa):
+        law, own = case.law(case.bayes_dimension, kappa), jax.random.fold_in(drawn, i)
+        sample = {"noise": law.noise, "contexts": case.drawn_contexts, "key": own}
         errors = estimators.drawn_dmmse_errors(pool_of(law), law.context_length, **sample)
-        return float(np.mean(errors.icl) - np.mean(errors.idg))
-
-    gaps = [[gap(kappa, jax.random.fold_in(drawn, i)) for i, kappa in enumerate(case.bayes_kappa)]]
+        gaps.append(float(np.mean(errors.icl) - np.mean(errors.idg)))
     return {
         "runs": case.drawn.simulated(case.draws, key=fitted),
-        "dmmse": labeled({"dimension": [case.bayes_dimension], "kappa": case.bayes_kappa}, gap=gaps),
+        "dmmse": labeled({"dimension": [case.bayes_dimension], "kappa": case.bayes_kappa}, gap=[gaps]),
     }
 
 
 def figure(view: View, figure: Figure) -> None:
     """The gap against κ in the limit and in finite dimension, and errors of dMMSE against ln K/D."""
     limit, finite, bayes = figure.subplots(1, 3)
-    case, lasting = view.case, view.theory.lasting
-    theory_curves(limit, view.theory.gap.gap, "kappa", by="alpha")
-    open_gap = lasting.gap.where(lasting.gap > 0)
-    figures.dashed_line(limit, lasting.kappa, open_gap, color=figures.INK, label="α = τ = ∞: 1 − κ")
+    case, theory = view.case, view.theory
+    theory_curves(limit, theory.gap.gap, "kappa", by="alpha")
+    open_gap = theory.lasting.gap.where(theory.lasting.gap > 0)
+    figures.dashed_line(limit, open_gap.kappa, open_gap, color=figures.INK, label="α = τ = ∞: 1 − κ")
     limit.set(title=f"linear attention: τ = {case.tau_for_alpha:g} α, ρ = {case.noise:g}", ylabel="gap  ICL − IDG")
-    _draw_finite(finite, view)
+    figures.theory_line(finite, theory.limit.kappa, theory.limit.gap, label="linear attention, D → ∞")
+    theory_curves(finite, theory.pool.gap, "kappa", by="dimension", label="pool, D", line=figures.dashed_line)
+    dmmse, label = theory.dmmse.isel(dimension=0), f"dMMSE, D = {int(theory.dmmse.dimension[0])}"
+    figures.theory_line(finite, dmmse.kappa, dmmse.gap, color=figures.COLORS[3], label=label)
+    if view.simulation:
+        runs, label = drawn_runs(view)
+        figures.mean_points(finite, runs.whole_kappa, runs.icl - runs.idg, color=figures.COLORS[4], label=label)
+        drawn = view.simulation.dmmse.isel(dimension=0)
+        figures.mean_points(finite, drawn.kappa, drawn.gap, color=figures.COLORS[3])
     finite.set_title(f"finite D, and dMMSE: α = {case.finite_alpha:g}, τ = {case.finite_tau:g}, ρ = {case.noise:g}")
     for axes in (limit, finite):
         axes.set(xscale="log", yscale="log", xlabel=TASKS)
         axes.legend(fontsize=7)
     limit.set_ylim(bottom=1e-4)
-    _draw_bayes(bayes, view)
-
-
-def _draw_finite(axes: Axes, view: View) -> None:
-    """Gaps at finite dimension: predictions, mean gaps of runs in the highest dimension, dMMSE on drawn contexts."""
-    limit, pool, dmmse = (view.theory[name] for name in ("limit", "pool", "dmmse"))
-    figures.theory_line(axes, limit.kappa, limit.gap, label="linear attention, D → ∞")
-    theory_curves(axes, pool.gap, "kappa", by="dimension", label="pool, D", line=figures.dashed_line)
-    bayes, label = dmmse.isel(dimension=0), f"dMMSE, D = {int(dmmse.dimension[0])}"
-    figures.theory_line(axes, bayes.kappa, bayes.gap, color=figures.COLORS[3], label=label)
-    if view.simulation:
-        runs, label = drawn_runs(view)
-        figures.mean_points(axes, runs.whole_kappa, runs.icl - runs.idg, color=figures.COLORS[4], label=label)
-        drawn = view.simulation.dmmse.isel(dimension=0)
-        figures.mean_points(axes, drawn.kappa, drawn.gap, color=figures.COLORS[3])
-
-
-def _draw_bayes(axes: Axes, view: View) -> None:
-    """Errors of dMMSE in the limit, with the threshold from which on a pool is as good as all tasks."""
-    many, threshold = view.theory.exponential, float(view.theory.threshold.log_tasks)
-    figures.theory_line(axes, many.log_tasks, many.icl, color=figures.COLORS[3], label="dMMSE on new tasks")
-    figures.theory_line(axes, many.log_tasks, many.idg, color=figures.COLORS[5], label="dMMSE on the pool")
-    figures.level_lines(axes, [*view.theory.bounds.loss.values], label="1 + ρ and ρ")
-    axes.axvline(threshold, color=figures.INK, lw=0.8, ls="--", label="$s_c$, tasks enough")
-    axes.set(xlabel="$s = \\ln K / D$  (nats)", ylabel="mean squared error")
-    axes.set_title(f"dMMSE, D → ∞: α = {view.case.bayes_alpha:g}, ρ = {view.case.bayes_noise:g}")
-    axes.set_ylim(bottom=0)
-    axes.legend()
+    many, threshold = theory.exponential, float(theory.threshold.log_tasks)
+    figures.theory_line(bayes, many.log_tasks, many.icl, color=figures.COLORS[3], label="dMMSE on new tasks")
+    figures.theory_line(bayes, many.log_tasks, many.idg, color=figures.COLORS[5], label="dMMSE on the pool")
+    figures.level_lines(bayes, theory.bounds.loss.values, label="1 + ρ and ρ")
+    bayes.axvline(threshold, color=figures.INK, lw=0.8, ls="--", label="$s_c$, tasks enough")
+    title = f"dMMSE, D → ∞: α = {case.bayes_alpha:g}, ρ = {case.bayes_noise:g}"
+    bayes.set(title=title, xlabel="$s = \\ln K / D$  (nats)", ylabel="mean squared error", ylim=(0, None))
+    bayes.legend()
 
 
 _MANY = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -177,7 +160,6 @@ FULL = Case(
     dimension=(32, 64, 128), finite_kappa=_MANY, drawn_kappa=_MANY, draws=Draws((25, 50, 100), (8, 2, 1)),
     bayes_kappa=(0.5, 2.0, 5.0), contexts=2000, drawn_contexts=100,
 )  # fmt: skip
-
 STUDY = Study(
     name="task-diversity",
     question=str(__doc__),
