@@ -202,8 +202,6 @@ def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of t
     top.set_xlabel(label)
 
 
-def loss_axes(axes: "Axes", *, title: str) -> None:
-    """Labels of a panel that shows loss against time."""
-    axes.set_title(title)
-    axes.set_xlabel("training time $t$  (units of $\\tau$)")
-    axes.set_ylabel("mean squared error")
+def loss_axes(axes: "Axes", *, title: str, scale: str = "linear") -> None:
+    """Labels of a panel that shows loss against time, on a scale of time."""
+    axes.set(title=title, xlabel="training time $t$  (units of $\\tau$)", ylabel="mean squared error", xscale=scale)

@@ -7,7 +7,7 @@ population moments, which becomes that flow as the learning rate falls, and on d
 reaches the prediction free, to show where a finite training set ends. Published as figure 1 of arXiv 2501.16265.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from iclab import figures
 from iclab.attention import MergedAttention
@@ -65,18 +65,8 @@ def figure(view: View, figure: Figure) -> None:
 
 
 STUDY = Study(
-    name="abrupt-drop",
-    question=str(__doc__),
-    version=1,
-    presets={
-        "quick": Preset(Case(), seeds=6),
-        "full": Preset(replace(Case(), sequences=(5000, 20000, 80000)), seeds=6),
-    },
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
-    claims=(ExactInRate(), LimitInSequences()),
-    start=training.small_merged,
-    vocabulary=training.LEVELS,
-    headline=True,
-)
+    name="abrupt-drop", question=str(__doc__), version=1, headline=True,
+    presets={"quick": Preset(Case(), seeds=6), "full": Preset(Case(sequences=(5000, 20000, 80000)), seeds=6)},
+    start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
+    claims=(ExactInRate(), LimitInSequences()), vocabulary=training.LEVELS,
+)  # fmt: skip

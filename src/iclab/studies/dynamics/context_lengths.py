@@ -1,11 +1,10 @@
 """Does one formula give the loss of training on contexts of many lengths, and of testing on others?
 
-A layer trained on contexts of mixed lengths learns as if each had one effective length, the harmonic mean. The loss
-of any layer on contexts of another length, with other noise or other covariances, is the same quadratic form with the
-moments of that law. Theory is the gradient flow on the mixed lengths, its plateaus, and that formula for the layer of
-least loss. Simulation trains on the population moments, whose loss theory shares, and on drawn sequences with every
-weight that reaches the prediction free, and tests the layer of least loss on drawn contexts. Training follows section
-2.2 of arXiv 2501.16265; the shifts go beyond it.
+A layer trained on contexts of mixed lengths learns as if all had one effective length, the harmonic mean. With
+another length, noise or covariances the loss of any layer is the same quadratic form with the moments of that law.
+Theory is the gradient flow on these lengths, its plateaus, and that formula for the best layer. Simulation trains on
+the population moments, whose loss theory shares, and on drawn sequences with every weight that reaches the prediction
+free, and tests that layer on drawn contexts. Training follows section 2.2 of arXiv 2501.16265; shifts go beyond it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,19 +64,15 @@ class Case(training.TrainingCase):
         return {
             "lengths": [replace(usual, context_length=length) for length in self.test_lengths],
             "noises": [replace(usual, noise=noise) for noise in self.test_noises],
-            "inputs": [replace(usual, eigenvalues=rescaled(inputs**tilt, inputs)) for tilt in self.input_tilts],
-            "tasks": [
-                replace(usual, task_eigenvalues=rescaled(tasks * inputs**tilt, tasks)) for tilt in self.task_tilts
-            ],
+            "inputs": [replace(usual, eigenvalues=rescaled(inputs**p, inputs)) for p in self.input_tilts],
+            "tasks": [replace(usual, task_eigenvalues=rescaled(tasks * inputs**p, tasks)) for p in self.task_tilts],
         }
 
     def labeled(self, losses: Mapping[str, Sequence[Any]]) -> dict[str, Labeled]:
         """Losses of the tests along what is varied in each kind."""
         points = (self.test_lengths, self.test_noises, self.input_tilts, self.task_tilts)
-        return {
-            name: labeled({axis: along}, loss=losses[name])
-            for (name, (axis, _)), along in zip(TESTS.items(), points, strict=True)
-        }
+        kinds = zip(TESTS.items(), points, strict=True)
+        return {name: labeled({axis: along}, loss=losses[name]) for (name, (axis, _)), along in kinds}
 
 
 def rescaled(spectrum: Float[np.ndarray, "D"], like: Float[np.ndarray, "D"]) -> tuple[float, ...]:
@@ -109,8 +104,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     from iclab.theory import population
 
     train_key, *test_keys = jax.random.split(key, 1 + len(TESTS))
-    gamma = population.best_gamma(population.moments(case.problem))
-    layer = MergedAttention(np.ones(1), gamma[None])
+    layer = MergedAttention(np.ones(1), population.best_gamma(population.moments(case.problem))[None])
 
     def test(law: Regression, key: Key) -> float:
         drawn = contexts.draw(law, case.test_contexts, key=key)
@@ -134,9 +128,8 @@ def figure(view: View, figure: Figure) -> None:
     )
     title, epoch = "training on mixed context lengths", PUBLISHED.rounded_rate
     training.loss_panel(panels["training"], view, title=title, epoch=epoch)
-    best, color = view.theory.best, figures.COLORS[1]
-    loss = training.first_seed(best.loss)
-    figures.dashed_line(panels["lengths"], best["context_length"], loss, color=color, label="best layer there")
+    best, color = training.first_seed(view.theory.best.loss), figures.COLORS[1]
+    figures.dashed_line(panels["lengths"], best.context_length, best, color=color, label="best layer there")
     for name, (axis, label) in TESTS.items():
         axes, exact = panels[name], view.theory[name]
         figures.theory_line(axes, exact[axis], training.first_seed(exact.loss), label="this layer, theory")
@@ -147,12 +140,6 @@ def figure(view: View, figure: Figure) -> None:
     panels["lengths"].legend()
 
 
-def one_formula(name: str) -> WithinErrors:
-    """The claim that the formula holds under one kind of test."""
-    meaning = f"One formula gives the loss of the best layer on contexts with other {name}."
-    return WithinErrors(f"{name}/loss", meaning)
-
-
 FULL = Case(
     problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=tuple(range(1, 32))),
     initial=0.08, steps=10000, sequences=(5000, 20000, 80000), test_lengths=(2, 4, 8, 16, 32, 64, 128),
@@ -161,14 +148,13 @@ FULL = Case(
 )  # fmt: skip
 
 STUDY = Study(
-    name="context-lengths",
-    question=str(__doc__),
-    version=1,
+    name="context-lengths", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 4.6)), "full": Preset(FULL, seeds=8, size=(11.0, 4.6))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
-    claims=(ExactInRate(), LimitInSequences(), *map(one_formula, TESTS)),
-    start=training.small_separate,
+    start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
+    claims=(
+        ExactInRate(), LimitInSequences(),
+        *(WithinErrors(f"{kind}/loss", f"One formula gives the loss of the best layer on contexts with other {kind}.")
+          for kind in TESTS),
+    ),
     vocabulary=training.LEVELS,
-)
+)  # fmt: skip

@@ -1,15 +1,13 @@
 """Can the times of all drops be read off the random start?
 
-From a small start every head of separate key-query attention grows on its own until one of them escapes, at a time
-that an integral gives; the others go on growing by the signal that is left. So the time of each drop follows from
-the weights at the start, without integrating the flow. Theory is this prediction. Simulation is gradient descent
-from the same start: on the population moments, whose loss theory shares, and on drawn sequences with every weight
-that reaches the prediction free. Goes beyond section 4 of arXiv 2501.16265, which explains how long plateaus last up
-to a constant.
+From a small start every head of separate key-query attention grows on its own until one escapes, at a time that an
+integral gives; the others grow on by the signal that is left. So the time of each drop follows from the weights at
+the start, without integrating the flow. Theory is this prediction. Simulation is gradient descent from the same
+start: on the population moments, whose loss theory shares, and on drawn sequences with every weight that reaches the
+prediction free. Goes beyond section 4 of arXiv 2501.16265, which explains how long plateaus last up to a constant.
 """
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
@@ -80,47 +78,39 @@ def figure(view: View, figure: Figure) -> None:
         curve, drawn = view.simulation.curve, view.simulation.sequences
         size = int(drawn.sequences[-1])
         figures.seed_lines(run, curve.time[1:], curve.loss.values[:1, 1:], label=f"descent on {size} sequences")
-        exact = view.simulation.drops.half_drop
+        exact, last = view.simulation.drops.half_drop, drawn.half_drop.isel(sequences=-1)
         for color, i in figures.colored(range(exact.sizes["drop"])):
             own = {"drop": i}  # not isel(drop=i), which has a meaning of its own
-            at = predicted.isel(own)
-            times.plot(at, exact.isel(own), "o", ms=5, color=color, mfc="none", label=f"drop {i + 1}")
-            times.plot(at, drawn.half_drop.isel(own).isel(sequences=-1), "x", ms=4, color=color)
+            label = f"drop {i + 1}"
+            times.plot(predicted.isel(own), exact.isel(own), "o", ms=5, color=color, mfc="none", label=label)
+            times.plot(predicted.isel(own), last.isel(own), "x", ms=4, color=color)
         training.diagonal(times, predicted)
         times.legend(title=f"○ population  × {size} sequences", title_fontsize=7)
-    figures.loss_axes(run, title="drops of seed 0")
-    run.set_xscale("log")
+    figures.loss_axes(run, title="drops of seed 0", scale="log")
     run.legend()
     times.set(xscale="log", yscale="log", title="all seeds; line: as predicted")
     times.set(xlabel="predicted time  (units of $\\tau$)", ylabel="simulated time  (units of $\\tau$)")
 
 
-on_population = partial(Within, "drops/half_drop")
+FULL = Case(initial=0.003, steps=300000, sequences=(5000, 20000, 80000))
 
 STUDY = Study(
-    name="drop-times",
-    question=str(__doc__),
-    version=1,
-    presets={
-        "quick": Preset(Case(), seeds=8, size=(9.0, 3.6)),
-        "full": Preset(
-            replace(Case(), initial=0.003, steps=300000, sequences=(5000, 20000, 80000)), seeds=8, size=(9.0, 3.6)
-        ),
-    },
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    name="drop-times", question=str(__doc__), version=1,
+    presets={"quick": Preset(Case(), seeds=8, size=(9.0, 3.6)), "full": Preset(FULL, seeds=8, size=(9.0, 3.6))},
+    start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
     claims=(
-        on_population("Most drops on the population moments come when they are predicted.", most=0.01, quantile=0.5),
-        on_population(
-            "Nearly all drops on the population moments come when they are predicted.", most=0.1, quantile=0.9
+        Within(
+            "drops/half_drop", "Most drops on the population moments come when they are predicted.",
+            most=0.01, quantile=0.5,
+        ),
+        Within(
+            "drops/half_drop", "Nearly all drops on the population moments come when they are predicted.",
+            most=0.1, quantile=0.9,
         ),
         training.limit_in_sequences(
-            "sequences/half_drop",
-            "On many drawn sequences drops come when they are predicted.",
+            "sequences/half_drop", "On many drawn sequences drops come when they are predicted.",
             theory="drops/half_drop",
         ),
     ),
-    start=training.small_separate,
     vocabulary=training.LEVELS,
-)
+)  # fmt: skip

@@ -81,9 +81,8 @@ def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
     """The different losses among the fixed points found, least first; infinite unless they are `count`."""
     ends = np.sort(found.loss[found.gradient_norm < VANISHES])
     groups = np.split(ends, np.flatnonzero(np.diff(ends) > SAME) + 1)
-    if len(ends) == 0 or len(groups) != count:
-        return np.full(count, np.inf)
-    return np.array([group.mean() for group in groups])
+    found_all = len(ends) > 0 and len(groups) == count
+    return np.array([group.mean() for group in groups]) if found_all else np.full(count, np.inf)
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -104,14 +103,9 @@ def figure(view: View, figure: Figure) -> None:
     ends.set(xlabel="search", ylabel="mean squared error", title="population loss, seed 0")
     ends.set_ylim(0, 1.25 * float(points.max()))
     ends.legend(loc="upper right", ncols=2)
-    gaps.set(xscale="log", yscale="log", xlabel="training sequences $P$", ylabel="mean |loss − predicted|")
-    gaps.set_title("fixed points on drawn sequences")
+    gaps.set(xscale="log", yscale="log", title="fixed points on drawn sequences")
+    gaps.set(xlabel="training sequences $P$", ylabel="mean |loss − predicted|")
 
-
-WORDS = vocabulary(
-    {"ends/loss": ("L", "loss at the end of a search", "label²")},
-    slope=("|∇L|/2", "length of the gradient at the end of a search"),
-)
 
 FULL = Case(
     problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31), searches=2000, iterations=300,
@@ -119,25 +113,17 @@ FULL = Case(
 )  # fmt: skip
 
 STUDY = Study(
-    name="fixed-points",
-    question=str(__doc__),
-    version=1,
+    name="fixed-points", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(9.0, 3.6)), "full": Preset(FULL, seeds=3, size=(9.0, 3.6))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    start=start, theory=theory, simulation=simulation, figure=figure,
     claims=(
-        Within(
-            "points/loss",
-            "Searches on the population loss find every predicted loss, and no other.",
-            most=1e-8,
-        ),
+        Within("points/loss", "Searches on the population loss find every predicted loss, and no other.", most=1e-8),
         training.limit_in_sequences(
-            "drawn/loss",
-            "On many drawn sequences the fixed points have the predicted losses.",
-            theory="points/loss",
+            "drawn/loss", "On many drawn sequences the fixed points have the predicted losses.", theory="points/loss",
         ),
     ),
-    start=start,
-    vocabulary=WORDS,
-)
+    vocabulary=vocabulary(
+        {"ends/loss": ("L", "loss at the end of a search", "label²")},
+        slope=("|∇L|/2", "length of the gradient at the end of a search"),
+    ),
+)  # fmt: skip

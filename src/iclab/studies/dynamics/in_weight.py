@@ -114,19 +114,13 @@ def figure(view: View, figure: Figure) -> None:
 FULL = Case(fractions=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0), sequences=(1000, 5000, 25000))
 
 STUDY = Study(
-    name="in-weight",
-    question=str(__doc__),
-    version=1,
+    name="in-weight", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.8)), "full": Preset(FULL, seeds=3, size=(11.0, 3.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    start=start, theory=theory, simulation=simulation, figure=figure,
     claims=tuple(
         training.limit_in_sequences(
-            f"{name}/loss",
-            f"With many sequences the {title} follows the flow of the exact loss.",
+            f"{name}/loss", f"With many sequences the {title} follows the flow of the exact loss."
         )
         for name, title in CURVES.items()
     ),
-    start=start,
-)
+)  # fmt: skip

@@ -8,7 +8,7 @@ rate falls, and on drawn sequences with every weight that reaches the prediction
 2501.16265, without its scales.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -75,11 +75,10 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
 def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent from each start on the population moments at three rates, and on drawn training sets."""
     steps, data = training.log_marks(case.steps), training.drawn_statistics(case, start, key=key)
-    trained = [training.on_drawn(case, data, layer, steps=steps) for layer in layers(start)]
-    sequences = [training.by_sequences(case, run) for run in trained]
+    runs = [training.on_drawn(case, data, layer, steps=steps) for layer in layers(start)]
     return {
         "rates": training.by_rate(case, start, steps=steps, over={"initial": case.sizes}),
-        "sequences": training.stacked("initial", case.sizes, sequences),
+        "sequences": training.stacked("initial", case.sizes, [training.by_sequences(case, run) for run in runs]),
     }
 
 
@@ -93,23 +92,15 @@ def figure(view: View, figure: Figure) -> None:
         if view.simulation:
             drawn = view.simulation.sequences.loss.isel(initial=i, seed=0, sequences=-1)[1:]
             figures.dashed_line(axes, drawn.time, drawn, color="k")
-    figures.loss_axes(axes, title="larger starts rest less; one seed")
-    axes.set_xscale("log")
+    figures.loss_axes(axes, title="larger starts rest less; one seed", scale="log")
     axes.legend(title="dashed: on drawn sequences", title_fontsize=8)
 
 
+FULL = Case(initial=0.03, factors=(1.0, 4.0, 16.0, 50.0), steps=60000)
+
 STUDY = Study(
-    name="initial-scale",
-    question=str(__doc__),
-    version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3),
-        "full": Preset(replace(Case(), initial=0.03, factors=(1.0, 4.0, 16.0, 50.0), steps=60000), seeds=3),
-    },
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
-    claims=(ExactInRate(), LimitInSequences(), RestsNearLevels()),
-    start=start,
-    vocabulary=training.LEVELS,
-)
+    name="initial-scale", question=str(__doc__), version=1,
+    presets={"quick": Preset(Case(), seeds=3), "full": Preset(FULL, seeds=3)},
+    start=start, theory=theory, simulation=simulation, figure=figure,
+    claims=(ExactInRate(), LimitInSequences(), RestsNearLevels()), vocabulary=training.LEVELS,
+)  # fmt: skip

@@ -3,9 +3,8 @@
 Separate key-query attention that has learned m modes is predicted to regress, in context, on the first m principal
 components of the inputs, with a shrinkage that the context length sets. Theory is the loss and the predictions of
 that regression on given contexts. Simulation trains on drawn sequences with every weight that reaches the prediction
-free, takes the layer where its loss rests, and lets it predict on the same contexts; the gap between the predictions
-vanishes with many training sequences. The two witnesses share nothing but these contexts. Published as equation 22
-of arXiv 2501.16265.
+free, takes the layer where its loss rests, and lets it predict on the same contexts; the gap vanishes with many
+training sequences. The witnesses share nothing but these contexts. Published as equation 22 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass
@@ -20,11 +19,12 @@ from iclab.numerics.curves import rests_and_drops
 from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
-from iclab.study import Axes, Figure, Key, Preset, Study, View
+from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
 
 Array = np.ndarray
+Curve = Float[Array, "time"]
 Test = tuple[Float[Array, "test N D"], Float[Array, "test N"], Float[Array, "test D"]]  # inputs, labels and queries
 
 
@@ -61,8 +61,7 @@ def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Label
     from iclab.theory import dynamics, population
 
     moments, (_, test) = population.moments(case.problem), start
-    counts = range(1, moments.dimension + 1)
-    predicted = [dynamics.plateau_prediction(moments, range(count), *test) for count in counts]
+    predicted = [dynamics.plateau_prediction(moments, range(m + 1), *test) for m in range(moments.dimension)]
     return {
         "answers": labeled({"plateau": None, "query": None}, answer=np.stack(predicted)),
         "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
@@ -78,22 +77,17 @@ def simulation(case: Case, start: tuple[SeparateAttention, Test], *, key: Key) -
     levels = dynamics.plateaus(population.moments(case.problem))
     trained = training.on_sequences(case, layer, key=key, steps=training.log_marks(case.steps))
     tests = contexts.assemble(*test, np.zeros(case.asked))
-    predicted = [
-        resting(trained.time, loss, predictions.predict(tests, trained.weights[i]), levels)
-        for i, loss in enumerate(trained.loss)
-    ]
+    predicted = [predictions.predict(tests, trained.weights[i]) for i in range(len(case.sequences))]
+    found = [resting(trained.time, *run, levels) for run in zip(trained.loss, predicted, strict=True)]
     axes = {"sequences": case.sequences, "plateau": None, "query": None}
     return {
-        "answers": labeled(axes, answer=np.stack(predicted)),
+        "answers": labeled(axes, answer=np.stack(found)),
         "sequences": training.by_sequences(case, trained),
     }
 
 
 def resting(
-    time: Float[Array, "time"],
-    loss: Float[Array, "time"],
-    predictions: Float[Array, "time query"],
-    levels: Float[Array, "plateau"],
+    time: Curve, loss: Curve, predictions: Float[Array, "time query"], levels: Float[Array, "plateau"]
 ) -> Float[Array, "drop query"]:
     """The predictions where the loss rests after each drop; NaN where a drop never comes."""
     records = [np.flatnonzero(loss == rest) for rest in rests_and_drops(time, loss, levels)[0]]
@@ -108,7 +102,12 @@ def figure(view: View, figure: Figure) -> None:
     names = [f"{mode}" if mode < learned else "." for mode in range(2 * half)]
     widths = [1.5] + [1] * half
     panels = figure.subplot_mosaic([["loss", *names[:half]], ["loss", *names[half:]]], width_ratios=widths)
-    _draw_loss(panels["loss"], view)
+    loss = panels["loss"]
+    figures.level_lines(loss, training.first_seed(view.theory.levels.loss), label="plateaus of theory")
+    if view.simulation:
+        training.drawn_lines(loss, view.simulation.sequences.isel(sequences=-1, time=slice(1, None)))
+    figures.loss_axes(loss, title="training on drawn sequences", scale="log")
+    loss.legend()
     for mode, color in enumerate(figures.COLORS[:learned]):
         axes = panels[f"{mode}"]
         predicted = training.first_seed(view.theory.answers.answer).isel(plateau=mode)
@@ -121,32 +120,16 @@ def figure(view: View, figure: Figure) -> None:
         axes.set_ylabel("prediction of the layer" if mode % half == 0 else "")
 
 
-def _draw_loss(axes: Axes, view: View) -> None:
-    """Loss of the largest training set against the logarithm of time, and the plateaus."""
-    figures.level_lines(axes, training.first_seed(view.theory.levels.loss), label="plateaus of theory")
-    if view.simulation:
-        training.drawn_lines(axes, view.simulation.sequences.isel(sequences=-1, time=slice(1, None)))
-    figures.loss_axes(axes, title="training on drawn sequences")
-    axes.set_xscale("log")
-    axes.legend()
-
-
 FULL = Case(initial=0.03, steps=120000, sequences=(5000, 20000, 80000), asked=1000)
 
 STUDY = Study(
-    name="principal-components",
-    question=str(__doc__),
-    version=1,
+    name="principal-components", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), size=(10.0, 4.4)), "full": Preset(FULL, size=(10.0, 4.4))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    start=start, theory=theory, simulation=simulation, figure=figure,
     claims=(
         training.limit_in_sequences(
-            "answers/answer",
-            "On many training sequences the layer at each plateau predicts as the regression does.",
+            "answers/answer", "On many training sequences the layer at each plateau predicts as the regression does.",
         ),
     ),
-    start=start,
     vocabulary=training.LEVELS,
-)
+)  # fmt: skip

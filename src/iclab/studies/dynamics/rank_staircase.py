@@ -98,29 +98,14 @@ def figure(view: View, figure: Figure) -> None:
     panels.flat[0].legend(loc="upper right")
 
 
+FULL = Case(
+    problem=Regression(eigenvalues=eigenvalues(8), context_length=31), ranks=(1, 2, 4, 8, 3, 5, 6, 7), heads=9,
+    initial=0.0157, steps=20000, sequences=(5000, 20000, 80000),
+)  # fmt: skip
+
 STUDY = Study(
-    name="rank-staircase",
-    question=str(__doc__),
-    version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(11.0, 3.2)),
-        "full": Preset(
-            Case(
-                problem=Regression(eigenvalues=eigenvalues(8), context_length=31),
-                ranks=(1, 2, 4, 8, 3, 5, 6, 7),
-                heads=9,
-                initial=0.0157,
-                steps=20000,
-                sequences=(5000, 20000, 80000),
-            ),
-            seeds=3,
-            size=(11.0, 3.2),
-        ),
-    },
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
-    claims=(ExactInRate(), LimitInSequences(), RestsNearLevels()),
-    start=start,
-    vocabulary=training.LEVELS,
-)
+    name="rank-staircase", question=str(__doc__), version=1,
+    presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.2)), "full": Preset(FULL, seeds=3, size=(11.0, 3.2))},
+    start=start, theory=theory, simulation=simulation, figure=figure,
+    claims=(ExactInRate(), LimitInSequences(), RestsNearLevels()), vocabulary=training.LEVELS,
+)  # fmt: skip

@@ -8,7 +8,7 @@ draws sequences and trains on their tokens. Inputs are small, so that scores sta
 with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, without its rates and starts.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
@@ -61,10 +61,10 @@ def simulation(case: Case, start: tuple[MergedAttention, SeparateAttention], *, 
     from iclab.simulation.linear import contexts, softmax
 
     drawn = contexts.draw(case.problem, case.sequences, key=key)
-    kinds = ("merged", "separate")
+    kinds = {"merged": case.merged_steps, "separate": case.separate_steps}
     runs = {
         kind: softmax.on_tokens(drawn, layer, rate=case.rate, steps=even_marks(steps))
-        for kind, layer, steps in zip(kinds, start, (case.merged_steps, case.separate_steps), strict=True)
+        for (kind, steps), layer in zip(kinds.items(), start, strict=True)
     }
     curves = {kind: labeled({"time": run.time}, loss=run.loss) for kind, run in runs.items()}
     drops = {kind: max(0, len(stages(run.time, run.loss)) - 1) for kind, run in runs.items()}
@@ -86,36 +86,21 @@ def figure(view: View, figure: Figure) -> None:
             run = view.simulation[name]
             label = f"softmax attention, {figures.seeds(run)}"
             figures.seed_lines(axes, run.time[1:], run.loss.values[:, 1:], color=figures.COLORS[0], label=label)
-        figures.loss_axes(axes, title=f"softmax attention, {name} key and query")
-        axes.set_xscale("log")
+        figures.loss_axes(axes, title=f"softmax attention, {name} key and query", scale="log")
     panels[0].legend(loc="lower left")
 
 
-WORDS = vocabulary(
-    merged=("n", "drops with merged key and query"),
-    separate=("n", "drops with separate key and query"),
-)
+FULL = Case(merged_steps=3000, separate_steps=5000, sequences=2000)
 
 STUDY = Study(
-    name="softmax-dynamics",
-    question=str(__doc__),
-    version=1,
-    presets={
-        "quick": Preset(Case(), seeds=3, size=(9.0, 3.6)),
-        "full": Preset(
-            replace(Case(), merged_steps=3000, separate_steps=5000, sequences=2000), seeds=3, size=(9.0, 3.6)
-        ),
-    },
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    name="softmax-dynamics", question=str(__doc__), version=1,
+    presets={"quick": Preset(Case(), seeds=3, size=(9.0, 3.6)), "full": Preset(FULL, seeds=3, size=(9.0, 3.6))},
+    start=start, theory=theory, simulation=simulation, figure=figure,
     claims=tuple(
-        Share(
-            f"drops/{kind}",
-            f"The loss of softmax attention with {kind} key and query drops {often}.",
-        )
+        Share(f"drops/{kind}", f"The loss of softmax attention with {kind} key and query drops {often}.")
         for kind, often in (("merged", "once"), ("separate", "once for each mode"))
     ),
-    start=start,
-    vocabulary=training.LEVELS | WORDS,
-)
+    vocabulary=training.LEVELS | vocabulary(
+        merged=("n", "drops with merged key and query"), separate=("n", "drops with separate key and query"),
+    ),
+)  # fmt: skip

@@ -87,11 +87,10 @@ def head_curves(time: np.ndarray, loss: np.ndarray, weights: SeparateAttention) 
 
     Zero for modes that no head holds. The modes of a problem with diagonal covariances are the axes of the inputs.
     """
-    dimension = weights.dimension
     value = weights.value if weights.restricted else weights.value[..., -1]
-    key, query = weights.key[..., 0, :dimension], weights.query[..., 0, :]
+    key, query = weights.key[..., 0, : weights.dimension], weights.query[..., 0, :]
     held = np.abs(value[-1][:, None] * key[-1] * query[-1])  # (head, mode)
-    head, mode = np.argmax(held, axis=0), np.arange(dimension)
+    head, mode = np.argmax(held, axis=0), np.arange(weights.dimension)
     cosines = [np.abs(part) / np.linalg.norm(part, axis=-1, keepdims=True) for part in (key, query)]
     alignment = np.minimum(*cosines)[:, head, mode]
     own = np.argmax(held, axis=1)[head] == mode  # a head holds one mode; the others are nobody's
@@ -111,10 +110,9 @@ def figure(view: View, figure: Figure) -> None:
             heads = view.simulation.heads.isel(seed=0, mode=mode)
             figures.dashed_line(values, heads.time, heads.value, color=color)
             figures.dashed_line(alignments, heads.time, heads.alignment, color=color)
-    values.set(title="values; dashed: simulation, seed 0", ylabel="|value| of the mode's head")
-    alignments.set(title="keys and queries, seed 0", ylabel="|cosine| with the eigenvector")
-    for axes in (values, alignments):
-        axes.set_xlabel("training time $t$  (units of $\\tau$)")
+    time = "training time $t$  (units of $\\tau$)"
+    values.set(title="values; dashed: simulation, seed 0", xlabel=time, ylabel="|value| of the mode's head")
+    alignments.set(title="keys and queries, seed 0", xlabel=time, ylabel="|cosine| with the eigenvector")
     alignments.legend(loc="lower right")
 
 
@@ -126,15 +124,8 @@ WORDS = vocabulary(
 FULL = Case(initial=0.01 * PUBLISHED.weight_scale, sequences=(5000, 20000, 80000))
 
 STUDY = Study(
-    name="staircase",
-    question=str(__doc__),
-    version=1,
+    name="staircase", question=str(__doc__), version=1, headline=True,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.6)), "full": Preset(FULL, seeds=8, size=(11.0, 3.6))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
-    claims=(ExactInRate(), LimitInSequences()),
-    start=training.small_separate,
-    vocabulary=training.LEVELS | WORDS,
-    headline=True,
-)
+    start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
+    claims=(ExactInRate(), LimitInSequences()), vocabulary=training.LEVELS | WORDS,
+)  # fmt: skip

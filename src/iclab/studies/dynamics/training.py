@@ -32,6 +32,7 @@ __all__ = [
 
 LONGEST = 10**8  # steps of one run: a day
 FINER = np.array([1, 3, 10])  # divisors of the learning rate, to see the order of the gap
+FLOW = ("flow", "gradient flow of the population loss")  # group of theory that a loss panel shows, and its label
 LEVELS = vocabulary({"levels/loss": ("L(M_m)", "loss of a plateau", "label²")})
 
 Steps = Int[np.ndarray, "record"]  # at which a run is recorded
@@ -76,25 +77,22 @@ def log_marks(steps: int) -> Steps:
     return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, 300)])).astype(int))
 
 
-def by_rate(
-    case: TrainingCase, start: Layer, *, steps: Steps | None = None, over: Mapping[str, Any] | None = None
-) -> Labeled:
+def by_rate(case: TrainingCase, start: Layer, *, steps: Steps | None = None, over: Mapping[str, Any] = {}) -> Labeled:
     """Gradient descent on the population moments at the learning rate and at finer ones, to the same time.
 
     Recorded at `steps`, or at the marks of the case; `over` are the leading axes of the start.
     """
     recorded = marks(case.steps) if steps is None else steps
     curves = [on_population(case, start, steps=recorded, finer=finer).loss for finer in FINER]
-    axes = {**(over or {}), "rate": case.rate / FINER, "time": case.rate * recorded}
+    axes = {**over, "rate": case.rate / FINER, "time": case.rate * recorded}
     return labeled(axes, loss=np.stack(curves, axis=-2))
 
 
 def on_population(case: TrainingCase, start: Layer, *, steps: Steps, finer: int = 1) -> Trajectory:
     """Gradient descent of a restricted layer on the population moments, in steps so many times finer."""
-    from iclab.simulation.linear import descent
+    from iclab.simulation.linear.descent import on_statistics
 
-    data = population_statistics(case.problem)
-    return descent.on_statistics(data, start, rate=case.rate / finer, steps=finer * steps)
+    return on_statistics(population_statistics(case.problem), start, rate=case.rate / finer, steps=finer * steps)
 
 
 def population_statistics(problem: Regression) -> "Statistics":
@@ -160,14 +158,7 @@ def first_seed(array: "xr.DataArray") -> "xr.DataArray":
     return array.isel(seed=0, drop=True) if "seed" in array.dims else array
 
 
-def loss_panel(
-    axes: Axes,
-    view: View,
-    *,
-    title: str,
-    epoch: float,
-    exact: tuple[str, str] = ("flow", "gradient flow of the population loss"),  # group of theory, and its label
-) -> None:
+def loss_panel(axes: Axes, view: View, *, title: str, epoch: float, exact: tuple[str, str] = FLOW) -> None:
     """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs."""
     flow = view.theory[exact[0]]
     figures.level_lines(axes, first_seed(view.theory.levels.loss), label="plateaus of theory")

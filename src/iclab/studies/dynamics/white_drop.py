@@ -7,7 +7,7 @@ moments, whose loss theory shares, which becomes the closed form as the learning
 with every weight that reaches the prediction free. Published as equation 10 of arXiv 2501.16265.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from iclab.attention import MergedAttention
 from iclab.claims import ExactInRate, LimitInSequences
@@ -39,10 +39,8 @@ class Case(training.TrainingCase):
         super().__post_init__()
         spectra = {"eigenvalues": self.problem.eigenvalues, "task_eigenvalues": self.problem.task_spectrum}
         for name, spectrum in spectra.items():
-            require(
-                len(set(spectrum)) == 1,
-                f"problem.{name} must all be equal; got {spectrum}. For others run abrupt-drop.",
-            )
+            words = f"problem.{name} must all be equal; got {spectrum}. For others run abrupt-drop."
+            require(len(set(spectrum)) == 1, words)
 
 
 def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
@@ -76,25 +74,17 @@ def figure(view: View, figure: Figure) -> None:
     training.loss_panel(figure.subplots(), view, title=title, epoch=PUBLISHED.rounded_rate, exact=exact)
 
 
+FULL = Case(initial=INITIAL, steps=3600, sequences=(5000, 20000, 80000))
+
 STUDY = Study(
-    name="white-drop",
-    question=str(__doc__),
-    version=1,
-    presets={
-        "quick": Preset(Case(), seeds=8),
-        "full": Preset(replace(Case(), initial=INITIAL, steps=3600, sequences=(5000, 20000, 80000)), seeds=8),
-    },
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    name="white-drop", question=str(__doc__), version=1,
+    presets={"quick": Preset(Case(), seeds=8), "full": Preset(FULL, seeds=8)},
+    start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
     claims=(
-        ExactInRate(flow="closed_form"),
-        LimitInSequences(flow="closed_form"),
+        ExactInRate(flow="closed_form"), LimitInSequences(flow="closed_form"),
         training.limit_in_sequences(
-            "half_drop/half_drop",
-            "On many drawn sequences the half-drop time is that of the closed form.",
+            "half_drop/half_drop", "On many drawn sequences the half-drop time is that of the closed form.",
         ),
     ),
-    start=training.small_merged,
     vocabulary=training.LEVELS,
-)
+)  # fmt: skip

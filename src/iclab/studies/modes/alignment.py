@@ -40,10 +40,8 @@ class Case(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            len(self.problem.context_lengths) == 1 and self.problem.task_eigenvalues is None,
-            "problem must have one context length and standard tasks here. Leave the task eigenvalues out.",
-        )
+        fits = len(self.problem.context_lengths) == 1 and self.problem.task_eigenvalues is None
+        require(fits, "problem must have one context length and standard tasks here. Leave the task eigenvalues out.")
 
     @property
     def schedule(self) -> Schedule:
@@ -63,13 +61,10 @@ def theory(case: Case) -> dict[str, Labeled]:
 
     problem, everywhere = case.problem, np.ones((case.problem.dimension,) * 2)
     tasks = modes.DiagonalTasks(problem.eigenvalues, problem.context_lengths[0], noise=problem.noise)
-    groups = {}
+    time, starts, groups = case.schedule.time, case.matrices.swapaxes(0, 1), {}
     for name, kept in (("flow", everywhere), ("diagonal", np.eye(problem.dimension))):
-        curves = [
-            modes.matrix_flow(tasks, start=(p * kept, q * kept), time=case.schedule.time)
-            for p, q in case.matrices.swapaxes(0, 1)
-        ]
-        groups[name] = aligned(curves, {"start": None, "time": case.schedule.time})
+        curves = [modes.matrix_flow(tasks, start=(p * kept, q * kept), time=time) for p, q in starts]
+        groups[name] = aligned(curves, {"start": None, "time": time})
     return groups
 
 
@@ -97,8 +92,8 @@ def figure(view: View, figure: Figure) -> None:
             label = f"one-pass SGD, B = {int(drawn.batch)}, {figures.seeds(drawn)}" if start == 0 else None
             rows = drawn.misalignment.isel(start=start).values
             figures.seed_lines(share, drawn.time, rows, color=figures.pale(color), label=label)
-        curve, label = flow.misalignment.isel(start=start), f"exact flow, start {start}"
-        figures.theory_line(share, flow.time, curve, color=color, label=label)
+        curve = flow.misalignment.isel(start=start)
+        figures.theory_line(share, flow.time, curve, color=color, label=f"exact flow, start {start}")
     spectrum, labels = view.case.problem.eigenvalues, ("exact flow of the diagonals alone", None)
     strength_panel(strengths, {"start": 0}, flow, diagonal, drawn, spectrum=spectrum, labels=labels)
     share.set(title="the off-diagonal part dies", ylabel="share of the norm off the diagonals", ylim=(0, 1))
@@ -111,24 +106,18 @@ def figure(view: View, figure: Figure) -> None:
 FULL = Case(starts=6, rate=0.01, batches=(16, 64, 256), steps=2400)
 
 STUDY = Study(
-    name="alignment",
-    question=str(__doc__),
-    version=1,
+    name="alignment", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), size=(9.0, 3.6)), "full": Preset(FULL, size=(9.0, 3.6))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         in_batches(
-            "trained/misalignment",
-            "On large batches the share off the diagonals dies as in the exact flow.",
+            "trained/misalignment", "On large batches the share off the diagonals dies as in the exact flow.",
             theory="flow/misalignment",
         ),
         in_batches(
-            "trained/strength",
-            "On large batches the strengths are those of the exact flow of full matrices.",
+            "trained/strength", "On large batches the strengths are those of the exact flow of full matrices.",
             theory="flow/strength",
         ),
     ),
     vocabulary=WORDS | vocabulary(misalignment=("off/all", "share of the norm off the diagonals")),
-)
+)  # fmt: skip

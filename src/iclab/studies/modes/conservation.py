@@ -1,11 +1,10 @@
 """Which balance of the weights does training keep, and what breaks it?
 
 *Exact at any N*: gradient flow keeps u² − |U|² of one head, on the population and on any sample, and Σ (p² − q²) of a
-transformer of two factors. At *leading order in 1/N* p² − q² of every single mode is kept too; at finite N the exact
-flow moves it from mode to mode. Gradient descent breaks the laws by an amount of order its rate; the noise of batches
-by one that the *small-noise expansion* predicts to first order in rate/B. Simulation is gradient descent on drawn
-sequences, and one-pass SGD on drawn tokens. Of arXiv 2504.12916; derived in docs/derivations/modes and
-docs/derivations/sgd.
+two-factor transformer. At *leading order in 1/N* p² − q² of every mode is kept too; at finite N the exact flow moves
+it from mode to mode. Gradient descent breaks these laws by an amount of order its rate; the noise of batches by one
+that the *small-noise expansion* predicts to first order in rate/B. Simulation is gradient descent on drawn sequences
+and one-pass SGD on drawn tokens. Of arXiv 2504.12916; derived in docs/derivations/modes and docs/derivations/sgd.
 """
 
 from dataclasses import dataclass
@@ -21,10 +20,11 @@ from iclab.numerics import Checked, Count, Counts, Finite, Multiple, Nonnegative
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
-from iclab.study import Axes, Figure, Key, Preset, Study, View
+from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
+Matrices = Float[np.ndarray, "time D D"]  # along training
 RECORDS = 15  # of a run
 FINER = np.array([1, 3, 10])  # by which the learning rate of descent is divided
 
@@ -49,11 +49,6 @@ class Case(Checked):
     transformer_steps: Annotated[int, Multiple(RECORDS, "the records")] = 600  # steps of the transformer's SGD
 
     @property
-    def head(self) -> Schedule:
-        """Steps and records of the head's SGD."""
-        return Schedule(self.rate, self.steps, RECORDS)
-
-    @property
     def transformer(self) -> Schedule:
         """Steps and records of the transformer's SGD."""
         return Schedule(self.transformer_rate, self.transformer_steps, RECORDS)
@@ -63,9 +58,9 @@ def theory(case: Case) -> dict[str, Labeled]:
     """The conserved balance, that of SGD to first order in rate/B, and those of the modes at finite N."""
     from iclab.theory import modes, sgd
 
-    start = (case.value, case.key_query)
+    start, every = (case.value, case.key_query), case.steps // RECORDS
     noisy = sgd.small_noise_loss(case.problem, batch=case.batch, rate=case.rate, steps=case.steps, start=start)
-    time = noisy.time[:: case.head.every]
+    time = noisy.time[::every]
     clean = Regression(case.problem.eigenvalues, case.problem.context_lengths[0])  # no noise changes the balance
     head = modes.single_head_flow(clean, start=start, time=time)
     tasks = modes.DiagonalTasks(case.eigenvalues, case.context_length)
@@ -73,7 +68,7 @@ def theory(case: Case) -> dict[str, Labeled]:
     balance = flow.value**2 - flow.key_query**2
     return {
         "flow": labeled({"time": time}, balance=head.value**2 - np.sum(head.key_query**2, axis=-1)),
-        "noisy": labeled({"time": time}, balance=noisy.balance[:: case.head.every]),
+        "noisy": labeled({"time": time}, balance=noisy.balance[::every]),
         "modes": labeled({"time": flow.time, "mode": None}, balance=balance, total=("time", balance.sum(axis=-1))),
     }
 
@@ -82,22 +77,18 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Descent on drawn sequences at three rates; SGD of the head, mean over runs; SGD of the transformer."""
     import jax
 
-    for_sequences, for_head, for_transformer = jax.random.split(key, 3)
-    descent, noisy = descents(case, key=for_sequences), mean_balance(case, key=for_head)
-    return {"descent": descent, "noisy": noisy, **transformers(case, key=for_transformer)}
-
-
-def mean_balance(case: Case, *, key: Key) -> Labeled:
-    """SGD of the head: balance, averaged over runs."""
-    import jax
-
     from iclab.simulation.linear.scalar_sgd import head_sgd
 
-    settings = {"rate": case.rate, "batch": case.batch, "steps": case.steps, "every": case.head.every}
-    keys = jax.random.split(key, case.runs)
+    for_sequences, for_head, for_transformer = jax.random.split(key, 3)
+    settings = {"rate": case.rate, "batch": case.batch, "steps": case.steps, "every": case.steps // RECORDS}
+    keys = jax.random.split(for_head, case.runs)
     runs = head_sgd(case.problem, start=(case.value, case.key_query), key=keys, **settings)
     balance = runs.value**2 - np.sum(runs.key_query**2, axis=(-2, -1))
-    return labeled({"time": runs.time}, balance=np.mean(balance, axis=0))
+    return {
+        "descent": descents(case, key=for_sequences),
+        "noisy": labeled({"time": runs.time}, balance=np.mean(balance, axis=0)),
+        **transformers(case, key=for_transformer),
+    }
 
 
 def transformers(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -112,9 +103,7 @@ def transformers(case: Case, *, key: Key) -> dict[str, Labeled]:
     }
 
 
-def mode_balances(
-    value: Float[np.ndarray, "time D D"], key_query: Float[np.ndarray, "time D D"]
-) -> Float[np.ndarray, "time D"]:
+def mode_balances(value: Matrices, key_query: Matrices) -> Float[np.ndarray, "time D"]:
     """p² − q² of the diagonals."""
     p, q = (np.einsum("taa->ta", matrix) for matrix in (value, key_query))
     return p**2 - q**2
@@ -128,7 +117,7 @@ def descents(case: Case, *, key: Key) -> Labeled:
 
     start = MergedAttention(np.array([case.value]), case.key_query * np.eye(case.problem.dimension)[None])
     data = statistics(contexts.draw(case.problem, case.sequences, key=key), start)
-    records = case.head.every * np.arange(RECORDS + 1)
+    records = case.steps // RECORDS * np.arange(RECORDS + 1)
     runs = [descent.on_statistics(data, start, rate=case.rate / finer, steps=finer * records) for finer in FINER]
     balance = [dynamics.conserved(run.weights)[..., 0] for run in runs]
     return labeled({"steps": case.steps * FINER, "time": runs[0].time}, balance=balance)
@@ -137,84 +126,65 @@ def descents(case: Case, *, key: Key) -> Labeled:
 def figure(view: View, figure: Figure) -> None:
     """Drift of one head's balance: flow, descent, SGD; balances of the transformer's modes, and their sum."""
     head, rates, modes = figure.subplots(1, 3)
-    flow, noisy, orange = view.theory.flow, view.theory.noisy, figures.COLORS[1]
-    start = float(flow.balance[0])
+    flow, noisy, start = view.theory.flow, view.theory.noisy, float(view.theory.flow.balance[0])
+    exact, blue, orange = view.theory.modes, *figures.COLORS[:2]
     figures.theory_line(head, flow.time, flow.balance - start, label="flow")
     figures.theory_line(head, noisy.time, noisy.balance - start, color=orange, label="SGD, first order in rate/B")
     if view.simulation:
-        drawn, descent = view.simulation.noisy, view.simulation.descent
+        drawn, descent, trained = (view.simulation[name] for name in ("noisy", "descent", "modes"))
         label = "SGD, mean over all runs ± 2 errors"
         figures.mean_points(head, drawn.time, drawn.balance - start, color=orange, label=label)
         drift, label = descent.balance - start, "descent on drawn sequences"
-        one = drift.isel(steps=0, seed=0)
-        figures.dashed_line(head, descent.time, one, color=figures.COLORS[0], label=label)
+        figures.dashed_line(head, descent.time, drift.isel(steps=0, seed=0), color=blue, label=label)
         ends, per_step = abs(drift.isel(time=-1)), float(flow.time[-1]) / descent.steps
-        figures.seed_dots(rates, per_step, ends.values, color=figures.COLORS[0], label="descent, every seed")
+        figures.seed_dots(rates, per_step, ends.values, color=blue, label="descent, every seed")
         line = ends.median("seed").isel(steps=-1).values * per_step / per_step[-1]
         figures.theory_line(rates, per_step, line, label="first order in the rate")
         rates.legend()
-    _modes(modes, view)
+        label = f"one-pass SGD, B = {int(view.simulation.batches.batch[-1])}, {figures.seeds(trained)}"
+        for color, mode in figures.colored(range(exact.sizes["mode"])):
+            rows, color = trained.balance.isel(mode=mode).values, figures.pale(color)
+            figures.seed_lines(modes, trained.time, rows, color=color, label=None if mode else label)
+        label = "their sum under one-pass SGD"
+        figures.seed_lines(modes, trained.time, trained.total.values, color="#999999", label=label)
+    for color, mode in figures.colored(range(exact.sizes["mode"])):
+        label = f"exact flow, s = {view.case.eigenvalues[mode]:g}"
+        figures.theory_line(modes, exact.time, exact.balance.isel(mode=mode), color=color, label=label)
+    figures.theory_line(modes, exact.time, exact.total, label="their sum; each at leading order")
     head.set(title="one head", xlabel=TIME, ylabel="drift of $u^2 - |U|^2$")
     rates.set(title="descent at the end", xlabel="rate $\\eta$", ylabel="|drift|", xscale="log", yscale="log")
-    head.legend()
-
-
-def _modes(axes: Axes, view: View) -> None:
-    """Balances of the transformer's modes and their sum, every seed behind the exact flow."""
-    exact = view.theory.modes
-    modes = range(exact.sizes["mode"])
-    if view.simulation:
-        trained, batch = view.simulation.modes, int(view.simulation.batches.batch[-1])
-        label = f"one-pass SGD, B = {batch}, {figures.seeds(trained)}"
-        for color, mode in figures.colored(modes):
-            rows, color = trained.balance.isel(mode=mode).values, figures.pale(color)
-            figures.seed_lines(axes, trained.time, rows, color=color, label=None if mode else label)
-        label = "their sum under one-pass SGD"
-        figures.seed_lines(axes, trained.time, trained.total.values, color="#999999", label=label)
-    for color, mode in figures.colored(modes):
-        label = f"exact flow, s = {view.case.eigenvalues[mode]:g}"
-        figures.theory_line(axes, exact.time, exact.balance.isel(mode=mode), color=color, label=label)
-    figures.theory_line(axes, exact.time, exact.total, label="their sum; each at leading order")
-    axes.set(title="modes at finite N", xlabel=TIME, ylabel="balance $p^2 - q^2$")
-    axes.legend()
+    modes.set(title="modes at finite N", xlabel=TIME, ylabel="balance $p^2 - q^2$")
+    for axes in (head, modes):
+        axes.legend()
 
 
 FULL = Case(
-    rate=0.005, steps=600, runs=400,
-    transformer_rate=0.01, transformer_batches=(32, 128, 512), transformer_steps=1200,
-)  # fmt: skip
-
-CLAIMS = (
-    Limit(
-        "descent/balance",
-        "Descent on drawn sequences keeps the balance of one head as its rate vanishes: the flow conserves it.",
-        along="steps", order=1.0, theory="flow/balance",
-    ),
-    WithinErrors(
-        "noisy/balance",
-        "The small-noise expansion predicts the drift of the balance under SGD, averaged over runs.",
-        claim="first order in rate/B, within sampling error",
-    ),
-    in_batches(
-        "batches/balance", "On large batches the modes of a transformer exchange balance as the exact flow says.",
-        theory="modes/balance",
-    ),
-)  # fmt: skip
+    rate=0.005, steps=600, runs=400, transformer_rate=0.01, transformer_batches=(32, 128, 512), transformer_steps=1200
+)
 
 STUDY = Study(
-    name="conservation",
-    question=str(__doc__),
-    version=1,
+    name="conservation", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=6, size=(11.0, 3.9)), "full": Preset(FULL, seeds=6, size=(11.0, 3.9))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
-    claims=CLAIMS,
-    vocabulary=WORDS
-    | vocabulary(
-        {"modes/balance": ("p²−q²", "balance of a mode"), "batches/balance": ("p²−q²", "balance of a mode")},
-        balance=("u²−|U|²", "balance of value and key-query"),
-        total=("Σ p²−q²", "balance of all weights"),
+    theory=theory, simulation=simulation, figure=figure,
+    claims=(
+        Limit(
+            "descent/balance",
+            "Descent on drawn sequences keeps the balance of one head as its rate vanishes: the flow conserves it.",
+            along="steps", order=1.0, theory="flow/balance",
+        ),
+        WithinErrors(
+            "noisy/balance",
+            "The small-noise expansion predicts the drift of the balance under SGD, averaged over runs.",
+            claim="first order in rate/B, within sampling error",
+        ),
+        in_batches(
+            "batches/balance", "On large batches the modes of a transformer exchange balance as the exact flow says.",
+            theory="modes/balance",
+        ),
+    ),
+    vocabulary=WORDS | vocabulary(
+        {f"{group}/balance": ("p²−q²", "balance of a mode") for group in ("modes", "batches")},
+        balance=("u²−|U|²", "balance of value and key-query"), total=("Σ p²−q²", "balance of all weights"),
         steps=("n", "steps to the end"),
     ),
-)
+)  # fmt: skip

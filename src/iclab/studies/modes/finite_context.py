@@ -1,11 +1,10 @@
 """Where does training end at a finite context length, and which modes does noise switch off?
 
-A linear transformer of two factors settles on a strength for each mode. *Leading order in 1/N*: one over the mean
-square of the context, whatever the noise, so that every mode is on. *Exact at any N*: the global minimum of the
-population loss over diagonal weights; a mode whose signal does not pay for the noise it lets through is off, so that
-short contexts and noisy labels select a rank. Simulation draws contexts token by token and fits diagonal weights to
-them; P contexts leave a gap that vanishes as 1/√P. Of arXiv 2504.12916; the exact fixed point is derived in
-docs/derivations/modes.
+A two-factor linear transformer settles on a strength for each mode. *Leading order in 1/N*: one over the mean square
+of the context, whatever the noise, and every mode is on. *Exact at any N*: the global minimum of the population loss
+over diagonal weights; a mode whose signal does not pay for the noise it lets through is off, so short contexts and
+noisy labels select a rank. Simulation draws contexts token by token and fits diagonal weights to them; P contexts
+leave a gap of order 1/√P. Of arXiv 2504.12916; the exact fixed point is derived in docs/derivations/modes.
 """
 
 from dataclasses import dataclass
@@ -76,11 +75,10 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 
     keys = jax.random.split(key, (len(case.noises), len(case.context_lengths)))
     strength = np.empty((len(case.sequences), *keys.shape, len(case.eigenvalues)))
-    for i, noise in enumerate(case.noises):
-        for j, length in enumerate(case.context_lengths):
-            problem = Regression(case.eigenvalues, length, noise)
-            value, key_query = least_weights(problem, case.sequences, key=keys[i, j])
-            strength[:, i, j] = value * key_query
+    for i, j in np.ndindex(*keys.shape):
+        problem = Regression(case.eigenvalues, case.context_lengths[j], case.noises[i])
+        value, key_query = least_weights(problem, case.sequences, key=keys[i, j])
+        strength[:, i, j] = value * key_query
     axes = {"noise": case.noises, "context_length": case.context_lengths, "mode": None}
     return {
         "fitted": labeled({"sequences": case.sequences, **axes}, strength=strength),
@@ -94,14 +92,13 @@ def figure(view: View, figure: Figure) -> None:
     panels = figure.subplots(1, exact.sizes["noise"], sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):
         for color, mode in figures.colored(range(exact.sizes["mode"])):
-            here, named = {"noise": i, "mode": mode}, mode == 0
-            label = f"exact fixed point, s = {view.case.eigenvalues[mode]:g}"
+            here, label = {"noise": i, "mode": mode}, f"exact fixed point, s = {view.case.eigenvalues[mode]:g}"
             figures.theory_line(axes, exact.context_length, exact.strength.isel(here), color=color, label=label)
-            label = "leading order in 1/N" if named else None
+            label = None if mode else "leading order in 1/N"
             figures.dashed_line(axes, leading.context_length, leading.strength.isel(here), color=color, label=label)
             if view.simulation:
                 drawn, contexts = view.simulation.most, int(view.simulation.fitted.sequences[-1])
-                label = f"fitted to {contexts} contexts, {figures.seeds(drawn)}" if named else None
+                label = None if mode else f"fitted to {contexts} contexts, {figures.seeds(drawn)}"
                 figures.seed_dots(axes, drawn.context_length, drawn.strength.isel(here), color=color, label=label)
         axes.set(title=f"label noise {float(exact.noise[i]):g}", xlabel="context length $N$", xscale="log")
         axes.set_ylim(-0.1, None)
@@ -112,20 +109,14 @@ def figure(view: View, figure: Figure) -> None:
 FULL = Case(context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(2000, 8000, 32000))
 
 STUDY = Study(
-    name="finite-context",
-    question=str(__doc__),
-    version=1,
+    name="finite-context", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=6, size=(8.0, 3.9)), "full": Preset(FULL, seeds=6, size=(8.0, 3.9))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         Limit(
             "fitted/strength",
             "Weights fitted to many contexts have the strengths of the exact fixed point, zero where modes are off.",
-            along="sequences",
-            order=0.5,
-            theory="drawn/strength",
+            along="sequences", order=0.5, theory="drawn/strength",
         ),
         WithinErrors(
             "most/strength",
@@ -134,4 +125,4 @@ STUDY = Study(
         ),
     ),
     vocabulary=WORDS,
-)
+)  # fmt: skip

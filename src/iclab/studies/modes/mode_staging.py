@@ -26,6 +26,8 @@ from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
+Law = Callable[..., ModeCurves]
+Strengths = Float[np.ndarray, "context_length time mode"]
 RECORDS = 50  # of a curve
 ORDERS = np.array([50, 200, 1000])  # context lengths over which the order of leading order is fitted
 
@@ -43,15 +45,8 @@ class Case(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            len(self.batches) == len(self.context_lengths),
-            f"batches must be as many as context_lengths, {len(self.context_lengths)}; got {self.batches}.",
-        )
-
-    @property
-    def start(self) -> tuple[float, float]:
-        """(p₀, q₀) of every mode."""
-        return self.initial, self.initial
+        count, given = len(self.context_lengths), len(self.batches)
+        require(given == count, f"batches must be as many as context_lengths, {count}; got {self.batches}.")
 
     @property
     def schedule(self) -> Schedule:
@@ -72,17 +67,15 @@ def theory(case: Case) -> dict[str, Labeled]:
     }
 
 
-def strengths(
-    law: Callable[..., ModeCurves], case: Case, lengths: Sequence[int], time: Float[np.ndarray, "time"]
-) -> Float[np.ndarray, "context_length time mode"]:
+def strengths(law: Law, case: Case, lengths: Sequence[int], time: Float[np.ndarray, "time"]) -> Strengths:
     """Strengths of the modes under a law at several context lengths."""
     from iclab.theory.modes import DiagonalTasks
 
-    tasks = [DiagonalTasks(case.eigenvalues, length) for length in lengths]
-    return np.stack([law(each, start=case.start, time=time).strength for each in tasks])
+    tasks, start = [DiagonalTasks(case.eigenvalues, length) for length in lengths], (case.initial, case.initial)
+    return np.stack([law(each, start=start, time=time).strength for each in tasks])
 
 
-def stages(case: Case, strength: Float[np.ndarray, "context_length time mode"]) -> Labeled:
+def stages(case: Case, strength: Strengths) -> Labeled:
     """Strengths of the modes at the records, at each context length of the case."""
     axes = {"context_length": case.context_lengths, "time": case.schedule.time, "mode": None}
     return labeled(axes, strength=strength)
@@ -103,12 +96,12 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 
     from iclab.simulation.linear.transformer_sgd import transformer_sgd
 
-    settings = {"start": case.start, "rate": case.rate, "steps": case.steps, "every": case.schedule.every}
-    curves = []
+    settings = {"rate": case.rate, "steps": case.steps, "every": case.schedule.every}
+    start, rows = (case.initial, case.initial), []
     for length, batch in zip(case.context_lengths, case.batches, strict=True):
         problem, own = Regression(case.eigenvalues, length), jax.random.fold_in(key, length)
-        curves.append(transformer_sgd(problem, batch=batch, key=own, **settings))
-    strength = np.stack([curve.strength for curve in curves])
+        rows.append(transformer_sgd(problem, start=start, batch=batch, key=own, **settings).strength)
+    strength = np.stack(rows)
     return {"trained": stages(case, strength), "end": labeled({"mode": None}, strength=strength[0, -1])}
 
 
@@ -116,11 +109,11 @@ def figure(view: View, figure: Figure) -> None:
     """A panel for each context length: strengths, simulated, exact and at leading order."""
     exact, leading = (view.theory[name] for name in ("exact", "leading"))
     drawn = view.simulation.trained if view.simulation else None
-    label = None if drawn is None else f"one-pass SGD, {figures.seeds(drawn)}"
+    labels = ("leading order in 1/N", None if drawn is None else f"one-pass SGD, {figures.seeds(drawn)}")
     panels = figure.subplots(1, exact.sizes["context_length"], sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):
-        here, labels = {"context_length": i}, ("leading order in 1/N", label)
-        strength_panel(axes, here, exact, leading, drawn, spectrum=view.case.eigenvalues, labels=labels)
+        here, spectrum = {"context_length": i}, view.case.eigenvalues
+        strength_panel(axes, here, exact, leading, drawn, spectrum=spectrum, labels=labels)
         axes.set_title(f"N = {int(exact.context_length[i])}")
     panels[0].set_ylabel("strength $p\\,q$ of a mode")
     legends.below(figure, panels[0])
@@ -129,27 +122,20 @@ def figure(view: View, figure: Figure) -> None:
 FULL = Case(rate=0.01, steps=3000, batches=(512, 128, 64))
 
 STUDY = Study(
-    name="mode-staging",
-    question=str(__doc__),
-    version=1,
+    name="mode-staging", question=str(__doc__), version=1, headline=True,
     presets={"quick": Preset(Case(), size=(10.0, 3.8)), "full": Preset(FULL, seeds=16, size=(10.0, 3.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         WithinErrors(
-            "end/strength",
-            "The exact flow predicts the strengths at the end, at the shortest context.",
+            "end/strength", "The exact flow predicts the strengths at the end, at the shortest context.",
             theory="exact_end/strength",
         ),
         Misses(
             "end/strength",
             "At the shortest context the leading order is off by more than a factor of four in its worst mode.",
-            factor=4.0,
-            theory="leading_end/strength",
+            factor=4.0, theory="leading_end/strength",
         ),
         Vanishes("gap/gap", "The leading order becomes exact as N grows.", along="context_length", order=1.0),
     ),
     vocabulary=WORDS | vocabulary(gap=("max |Δa|/a∞", "largest gap of a strength, relative to its limit")),
-    headline=True,
-)
+)  # fmt: skip

@@ -1,11 +1,10 @@
 """Which way does a mode move in the plane of its two weights, and where does it stop?
 
-The value weight p and the key-query weight q of one mode follow a flow whose p² − q² is conserved, so that they slide
-along hyperbolae: away from the saddle at zero, where nothing is learned, to the curve p q = a∞, where all is. Starts
-with p = −q, the separatrix, end at the saddle; the noise of batches throws them off it. For several modes this law
-is of *leading order in 1/N*; for a single mode, as here, it is *exact at any N*. Simulation is one-pass SGD of the
-linear transformer on drawn tokens, which becomes the flow as 1/√B when its batches grow. Of arXiv 2504.12916; any
-start in docs/derivations/modes.
+The value weight p and the key-query weight q of one mode follow a flow that conserves p² − q² and slide along
+hyperbolae: away from the saddle at zero, where nothing is learned, to the curve p q = a∞, where all is. Starts on the
+separatrix, p = −q, end at the saddle; batch noise throws them off it. For several modes this law is of *leading order
+in 1/N*; for one, as here, it is *exact at any N*. Simulation is one-pass SGD of the linear transformer on drawn
+tokens, which becomes the flow as 1/√B when batches grow. Of arXiv 2504.12916; any start in docs/derivations/modes.
 """
 
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from iclab.numerics import Checked, Count, Counts, Multiple, Positive
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
-from iclab.study import Axes, Figure, Key, Preset, Study, View
+from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
@@ -56,8 +55,7 @@ def theory(case: Case) -> dict[str, Labeled]:
     """Closed paths from the fan and from the separatrix at the records, along a fine line, and the saddle."""
     from iclab.theory import modes
 
-    time = case.schedule.time
-    line = np.linspace(0, 2 * time[-1], 200)
+    time, line = case.schedule.time, np.linspace(0, 2 * case.schedule.time[-1], 200)
     tau = modes.time_constants(np.array([case.eigenvalue]))[0]
     saddle = modes.growth_rates((0.0, 0.0), case.limit, tau)
     return {
@@ -94,28 +92,11 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 
 def figure(view: View, figure: Figure) -> None:
     """The plane of the weights: paths along hyperbolae, the rest, the saddle, the separatrix; and the balance."""
-    plane, balance = figure.subplots(1, 2, width_ratios=[1.2, 1])
-    _plane(plane, view)
-    if view.simulation:
-        fan = view.simulation.fan
-        label = f"one-pass SGD, {figures.seeds(fan)}"
-        for j in range(fan.sizes["start"]):
-            rows = fan.balance.isel(start=j).values
-            figures.seed_lines(balance, fan.time, rows, label=None if j else label)
-    exact = view.theory.fan
-    for j, row in enumerate(exact.balance.values):
-        figures.theory_line(balance, exact.time, row, label=None if j else "flow, a line for each start")
-    balance.legend(loc="center right", bbox_to_anchor=(1.0, 0.38))
-    balance.set(title="conserved by the flow", ylabel="balance $p^2 - q^2$", xlabel=TIME)
-
-
-def _plane(axes: Axes, view: View) -> None:
-    """Paths over the levels of the balance, the curve of rest, and the saddle; every third record of each seed."""
+    axes, balance = figure.subplots(1, 2, width_ratios=[1.2, 1])
     for name, words, color in (("lines", "flow", figures.INK), ("separatrix", "separatrix", figures.COLORS[1])):
         path = view.theory[name]
-        for j in range(path.sizes["start"]):
-            label = None if j else words
-            figures.theory_line(axes, path.value[j], path.key_query[j], color=color, label=label)
+        for j, (p, q) in enumerate(zip(path.value, path.key_query, strict=True)):
+            figures.theory_line(axes, p, q, color=color, label=None if j else words)
     grid = np.linspace(-1.8, 1.8, 121)
     axes.contour(grid, grid, grid**2 - grid[:, None] ** 2, 14, colors="#cccccc", linewidths=0.5, linestyles="-")
     limit = float(view.theory.portrait.limit)
@@ -132,26 +113,28 @@ def _plane(axes: Axes, view: View) -> None:
     axes.set(xlabel="value weight $p$", ylabel="key-query weight $q$", xlim=(-1.7, 1.7), ylim=(-1.7, 1.7))
     axes.set_aspect("equal")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    exact, fan = view.theory.fan, view.simulation.fan if view.simulation else None
+    for j, row in enumerate(exact.balance.values):
+        if fan is not None:
+            label = None if j else f"one-pass SGD, {figures.seeds(fan)}"
+            figures.seed_lines(balance, fan.time, fan.balance.isel(start=j).values, label=label)
+        figures.theory_line(balance, exact.time, row, label=None if j else "flow, a line for each start")
+    balance.legend(loc="center right", bbox_to_anchor=(1.0, 0.38))
+    balance.set(title="conserved by the flow", ylabel="balance $p^2 - q^2$", xlabel=TIME)
 
 
 FULL = Case(batches=(16, 64, 256), rate=0.0025, steps=1920)
 
 STUDY = Study(
-    name="phase-portrait",
-    question=str(__doc__),
-    version=1,
+    name="phase-portrait", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), size=(10.0, 4.2)), "full": Preset(FULL, size=(10.0, 4.2))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=tuple(
         in_batches(f"batches/{name}", f"On large batches {words} follows its law.", theory=f"fan/{name}")
         for name, words in (("value", "the value weight"), ("key_query", "the key-query weight"))
     ),
-    vocabulary=WORDS
-    | vocabulary(
-        balance=("p²−q²", "balance of the two weights"),
-        limit=("a∞", "strength of a learned mode"),
+    vocabulary=WORDS | vocabulary(
+        balance=("p²−q²", "balance of the two weights"), limit=("a∞", "strength of a learned mode"),
         saddle=("±1/τ", "growth of small departures from the saddle", "1/τ"),
     ),
-)
+)  # fmt: skip

@@ -1,16 +1,16 @@
 """What does the noise of fresh batches add to the loss, and at which rate does it break training?
 
-*Exact*: the expected loss of one-pass stochastic gradient descent on Γ, averaged over all draws, at any rate and
-batch size, and the critical rate at and above which that average grows without bound; nothing is of leading order.
-Descent on the population leaves the noise out. Beyond the critical rate rare runs carry the average, so that the
-median over runs looks healthy while the expectation explodes. Simulation draws a batch of contexts for every step of
-every run. Derived in docs/derivations/sgd.
+*Exact*: the expected loss of one-pass SGD on Γ, averaged over all draws, at any rate and batch size, and the critical
+rate at and above which that average grows without bound; nothing is of leading order. Descent on the population
+leaves the noise out. Beyond the critical rate rare runs carry the average, so that the median run looks healthy while
+the expectation explodes. Simulation draws a batch for every step of every run. Derived in docs/derivations/sgd.
 """
 
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from jaxtyping import Int
 
 from iclab import figures
 from iclab.claims import Misses, WithinErrors
@@ -38,15 +38,13 @@ class Case(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            len(self.rates) == len(self.batches),
-            f"rates must be as many as batches, {len(self.batches)}; got {self.rates}.",
-        )
+        count = len(self.batches)
+        require(len(self.rates) == count, f"rates must be as many as batches, {count}; got {self.rates}.")
 
     @property
-    def every(self) -> int:
-        """Steps from one record to the next."""
-        return self.steps // RECORDS
+    def records(self) -> Int[np.ndarray, "step"]:
+        """Steps at which runs are recorded."""
+        return np.arange(0, self.steps + 1, self.steps // RECORDS)
 
 
 def theory(case: Case) -> dict[str, Labeled]:
@@ -66,16 +64,11 @@ def expected(case: Case, rates: tuple[float, ...], batches: tuple[int, ...]) -> 
     """Exact expected losses at the records, for settings of rate and batch."""
     from iclab.theory.sgd import expected_loss
 
-    curves = [
-        expected_loss(case.problem, rate=rate, batch=batch, steps=case.steps)
-        for rate, batch in zip(rates, batches, strict=True)
-    ]
-    records = {
-        name: np.stack([getattr(curve, name)[:: case.every] for curve in curves])
-        for name in ("loss", "deterministic")
-    }
-    axes = {"setting": None, "step": case.every * np.arange(RECORDS + 1)}
-    return labeled(axes, rate=("setting", np.array(rates)), batch=("setting", np.array(batches)), **records)
+    settings, names = zip(rates, batches, strict=True), ("loss", "deterministic")
+    curves = [expected_loss(case.problem, rate=rate, batch=batch, steps=case.steps) for rate, batch in settings]
+    losses = {name: np.stack([getattr(one, name)[case.records] for one in curves]) for name in names}
+    axes = {"setting": None, "step": case.records}
+    return labeled(axes, rate=("setting", np.array(rates)), batch=("setting", np.array(batches)), **losses)
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -93,24 +86,21 @@ def sampled(case: Case, rates: tuple[float, ...], batches: tuple[int, ...], *, k
     from iclab.simulation.linear.scalar_sgd import gamma_sgd
     from iclab.theory import population
 
-    law, rows = population.moments(case.problem), []
+    law, every, rows = population.moments(case.problem), case.steps // RECORDS, []
     for rate, batch in zip(rates, batches, strict=True):
         keys = jax.random.split(jax.random.fold_in(key, batch), case.runs)
-        runs = gamma_sgd(case.problem, rate=rate, batch=batch, steps=case.steps, every=case.every, key=keys)
+        runs = gamma_sgd(case.problem, rate=rate, batch=batch, steps=case.steps, every=every, key=keys)
         losses = np.asarray(population.loss(law, runs.gamma))
         rows.append([losses.mean(axis=0), np.median(losses, axis=0), runs.batch_loss.mean(axis=0)])
     loss, median, batch_loss = np.moveaxis(np.array(rows), 1, 0)
-    axes = {"setting": None, "step": case.every * np.arange(RECORDS + 1)}
-    return labeled(axes, loss=loss, median=median, batch_loss=batch_loss)
+    return labeled({"setting": None, "step": case.records}, loss=loss, median=median, batch_loss=batch_loss)
 
 
 def figure(view: View, figure: Figure) -> None:
     """Losses below the critical rate and beyond it, and the critical rate against the batch size."""
     below, beyond, edges = figure.subplots(1, 3)
-    _losses(below, view, "expected", "runs")
-    _losses(beyond, view, "beyond", "beyond")
-    below.set(title="below the critical rate")
-    beyond.set(title="beyond it, rare runs carry the mean", yscale="log")
+    _losses(below, view, "expected", "runs", title="below the critical rate", scale="linear")
+    _losses(beyond, view, "beyond", "beyond", title="beyond it, rare runs carry the mean", scale="log")
     edge = view.theory.edge
     figures.theory_line(edges, edge.batch, edge.critical, label="critical rate")
     figures.level_lines(edges, [float(edge.mean_only)], label="without noise")
@@ -122,58 +112,49 @@ def figure(view: View, figure: Figure) -> None:
     edges.legend(loc="lower right")
 
 
-def _losses(axes: Axes, view: View, expected: str, drawn: str) -> None:
+def _losses(axes: Axes, view: View, expected: str, drawn: str, *, title: str, scale: str) -> None:
     """Loss against steps in each setting: its expectation, descent on the population, mean and median of runs."""
     exact = view.theory[expected]
     for color, i in figures.colored(range(exact.sizes["setting"])):
-        one = exact.isel(setting=i)
+        one, words = exact.isel(setting=i), (None, None) if i else ("descent on the population", "median run")
         label = f"expected, η = {float(one.rate):g}, B = {int(one.batch)}"
         figures.theory_line(axes, one.step, one.loss, color=color, label=label)
-        words = ("descent on the population", "median run") if i == 0 else (None, None)
         axes.plot(one.step, one.deterministic, color=color, lw=1.0, ls=":", label=words[0])
         if view.simulation:
             runs = view.simulation[drawn].isel(setting=i)
             figures.seed_dots(axes, runs.step, [runs.loss.mean("seed")], color=color, label="mean over all runs")
             figures.dashed_line(axes, runs.step, runs["median"].median("seed"), color=color, label=words[1])
-    axes.set(xlabel="step", ylabel="mean squared error")
+    axes.set(title=title, xlabel="step", ylabel="mean squared error", yscale=scale)
     axes.legend()
 
-
-WORDS = vocabulary(
-    batch=("B", "contexts of a step"),
-    deterministic=("L̄", "mean squared error of descent on the population", "label²"),
-    loss=("⟨L⟩", "mean squared error, expected or mean over runs", "label²"),
-    median=("med L", "mean squared error, median over runs", "label²"),
-    batch_loss=("⟨L_B⟩", "mean squared error on a fresh batch, mean over runs", "label²"),
-    critical=("η_c", "critical learning rate"),
-    mean_only=("η_∞", "critical learning rate of descent on the population"),
-)
-
-CLAIMS = (
-    WithinErrors(
-        "runs/loss", "The expected loss is the mean over runs of the loss of their weights, at every record.",
-        theory="expected/loss",
-    ),
-    WithinErrors(
-        "runs/batch_loss", "The expected loss is the mean over runs of the error on drawn batches, at every record.",
-        theory="expected/loss",
-    ),
-    Misses(
-        "beyond/median", "Beyond the critical rate the expected loss is a hundred times that of the median run.",
-        factor=100.0, theory="beyond/loss",
-    ),
-)  # fmt: skip
 
 FULL = Case(batches=(8, 32), runs=1250)
 
 STUDY = Study(
-    name="sgd-noise",
-    question=str(__doc__),
-    version=1,
+    name="sgd-noise", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=12, size=(11.0, 3.4)), "full": Preset(FULL, seeds=12, size=(11.0, 3.4))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
-    claims=CLAIMS,
-    vocabulary=WORDS,
-)
+    theory=theory, simulation=simulation, figure=figure,
+    claims=(
+        WithinErrors(
+            "runs/loss", "The expected loss is the mean over runs of the loss of their weights, at every record.",
+            theory="expected/loss",
+        ),
+        WithinErrors(
+            "runs/batch_loss",
+            "The expected loss is the mean over runs of the error on drawn batches, at every record.",
+            theory="expected/loss",
+        ),
+        Misses(
+            "beyond/median", "Beyond the critical rate the expected loss is a hundred times that of the median run.",
+            factor=100.0, theory="beyond/loss",
+        ),
+    ),
+    vocabulary=vocabulary(
+        batch=("B", "contexts of a step"), critical=("η_c", "critical learning rate"),
+        deterministic=("L̄", "mean squared error of descent on the population", "label²"),
+        loss=("⟨L⟩", "mean squared error, expected or mean over runs", "label²"),
+        median=("med L", "mean squared error, median over runs", "label²"),
+        batch_loss=("⟨L_B⟩", "mean squared error on a fresh batch, mean over runs", "label²"),
+        mean_only=("η_∞", "critical learning rate of descent on the population"),
+    ),
+)  # fmt: skip

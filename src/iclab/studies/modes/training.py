@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab.claims import Limit
+from iclab.numerics import Counts
 from iclab.outcomes import TransformerCurves, vocabulary
 from iclab.problem import Regression
 from iclab.study import Axes, Key
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TIME", "WORDS", "Schedule", "in_batches", "strength_panel", "trained_on_batches"]
 
+Weights = tuple[Any, Any]  # value and key-query matrices, or numbers that every mode shares
 TIME = "training time $t$  (units of $\\tau$)"
 WORDS = vocabulary(
     batch=("B", "contexts of a step"),
@@ -52,13 +54,7 @@ class Schedule:
 
 
 def trained_on_batches(
-    problem: Regression,
-    batches: Sequence[int],
-    schedule: Schedule,
-    *,
-    start: tuple[Any, Any],
-    runs: int | None = None,
-    key: Key,
+    problem: Regression, batches: Counts, schedule: Schedule, *, start: Weights, runs: int | None = None, key: Key
 ) -> list[TransformerCurves]:
     """One-pass SGD of the whole transformer on drawn tokens, for each batch size; of several runs one for each start.
 
