@@ -170,7 +170,7 @@ STUDY = Study(
     simulation=simulation,
     figure=figure,
     claims=(
-        WhereKnown(PeaksWhereFitEnds("linear", _PEAK), "linear"),
+        WhereKnown(PeaksWhereFitEnds("linear", _PEAK, factor=1.4), "linear"),
         WhereKnown(RisesAndFalls("softmax", _HILL, 1.2), "softmax"),
     ),
     vocabulary=SIZES,

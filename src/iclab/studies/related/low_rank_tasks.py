@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from iclab import figures
-from iclab.claims import Limit, below
+from iclab.claims import Tends, below
 from iclab.numerics import Checked, Count, Distinct, Positive, Whole, Wholes, require
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
@@ -120,7 +120,7 @@ STUDY = Study(
     figure=figure,
     claims=(
         below("trained/projection", "Trained matrices have little outside the span of the tasks.", bound=0.06),
-        Limit("shares/share", "In long normal contexts n Σ a² tends to exp |M x_q|².", "context_length", order=1.0),
+        Tends("shares/share", "In long normal contexts n Σ a² tends to exp |M x_q|².", 0.005, "context_length"),
     ),
     vocabulary=vocabulary(
         {"long/inside": ("m", "part of M in the span"), "long/outside": ("m⊥", "part of M outside the span")},
