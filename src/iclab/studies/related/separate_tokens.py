@@ -10,26 +10,20 @@ of which some rest on a plateau, the best is kept. Findings of earlier runs: doc
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iclab import figures
 from iclab.claims import above, below
 from iclab.numerics import Checked, Count, Counts, Positive, require
-from iclab.outcomes import Labeled, labeled, vocabulary
+from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.study import Figure, Key, Preset, Study, View
-
-if TYPE_CHECKING:
-    from iclab.simulation.related.token_networks import TokenLosses
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
-Network = tuple[int, bool, bool, str]  # layers, mask, positions, tokens that are predicted in training
-
 ROWS = ("one layer", "two layers", "two, mask", "two, mask, positions")
 NETWORKS = ((1, True, False, "all"), (2, False, False, "query"), (2, True, False, "all"), (2, True, True, "all"))
-LEAK = (2, False, True, "labeled")
+LEAK = (2, False, True, "labeled")  # as above: layers, mask, positions, tokens that are predicted in training
 GAINS = (3.0, 10.0)  # exp(score) of the own pair, along the curves of theory
 
 
@@ -59,12 +53,11 @@ def theory(case: Case) -> dict[str, Labeled]:
     """Losses of the mechanism behind each network, and of mixing mechanisms against the number of pairs."""
     from iclab.theory.tokens import mixing
 
-    size = case.dimension
+    size, pairs = case.dimension, np.unique(np.geomspace(1, 100, 25).astype(int))
     x_value, y_value = mixing.best_value_scales(case.pairs, dimension=size, masked=True)
     best = mixing.attention_mixing(case.pairs, masked=True, x_value=x_value, y_value=y_value)
-    matched = mixing.matched_loss(case.pairs, dimension=size)
-    levels = [1.0, mixed(size, case.pairs, masked=False), mixing.best_loss(*best, dimension=size), matched]
-    pairs = np.unique(np.geomspace(1, 100, 25).astype(int))
+    masked, matched = mixing.best_loss(*best, dimension=size), mixing.matched_loss(case.pairs, dimension=size)
+    levels = [1.0, mixed(size, case.pairs, masked=False), masked, matched]
     return {
         "levels": labeled({"network": None}, loss=levels, construction=mixed(size, case.pairs, masked=True)),
         "curves": labeled(
@@ -85,15 +78,22 @@ def mixed(dimension: int, pairs: int, *, masked: bool, gain: float = 1.0) -> flo
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
-    """The four networks, and the one that can copy labels."""
+    """The four networks, and the one that can copy labels; of several starts the one that trains best is kept."""
+    from jax.random import fold_in
+
+    from iclab.simulation.related.token_networks import TokenNetwork, TokenSizes, trained_losses
     from iclab.theory.tokens import mixing
 
-    losses = []
-    for i, (network, steps) in enumerate(zip(NETWORKS, case.steps, strict=True)):
-        starts = 1 if network[0] == 1 else case.starts
-        losses.append(trained(case, network, steps, number=i, starts=starts, key=key).query)
-    leak = trained(case, LEAK, case.leak_steps, number=len(NETWORKS), starts=1, key=key)
-    loss = np.array(losses)
+    sizes, found = TokenSizes(case.dimension, case.pairs, case.width, case.batch), []
+    starts = [case.starts if layers > 1 else 1 for layers, *_ in NETWORKS]
+    runs = [*zip(NETWORKS, case.steps, starts, strict=True), (LEAK, case.leak_steps, 1)]
+    for i, (network, steps, count) in enumerate(runs):
+        own, keys = TokenNetwork(*network), [fold_in(fold_in(key, i), start) for start in range(count)]
+        rate = case.rate if own.masked or own.positions else case.unmasked_rate
+        tries = [trained_losses(own, sizes, steps=steps, rate=rate, tested=case.tested, key=one) for one in keys]
+        found.append(min(tries, key=lambda losses: losses.training))
+    *four, leak = found
+    loss = np.array([one.query for one in four])
     return {
         "trained": labeled(
             {"network": None, "step": None},
@@ -103,22 +103,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
             from_unmasked=loss[1] / mixed(case.dimension, case.pairs, masked=False),
             first=loss[0],
         ),
-        "leak": labeled({}, training=leak.training, query=leak.query),
+        "leak": labeled({}, **parts(leak, "training", "query")),
     }
-
-
-def trained(case: Case, network: Network, steps: int, *, number: int, starts: int, key: Key) -> "TokenLosses":
-    """Losses of a trained network: of several starts, of the one that trains best."""
-    import jax
-
-    from iclab.simulation.related.token_networks import TokenNetwork, TokenSizes, trained_losses
-
-    _, mask, positions, _ = network
-    sizes, own = TokenSizes(case.dimension, case.pairs, case.width, case.batch), jax.random.fold_in(key, number)
-    settings = {"steps": steps, "rate": case.rate if mask or positions else case.unmasked_rate, "tested": case.tested}
-    keys = [jax.random.fold_in(own, start) for start in range(starts)]
-    tries = [trained_losses(TokenNetwork(*network), sizes, key=one, **settings) for one in keys]
-    return min(tries, key=lambda losses: losses.training)
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -148,7 +134,6 @@ def figure(view: View, figure: Figure) -> None:
 
 
 FULL = Case(pairs=16, width=32, steps=(600, 1500, 2000, 4000), leak_steps=1000)
-
 STUDY = Study(
     name="separate-tokens",
     question=str(__doc__),
