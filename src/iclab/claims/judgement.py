@@ -74,7 +74,7 @@ def judged(deviations: Deviations) -> Judgement:
         return Judgement(OPEN, float("nan"), "", 0, seeds, 1.0, "the case has nothing to compare")
     if deviations.drawn and seeds < 2:
         return Judgement(OPEN, float("nan"), "", count, seeds, 1.0, "one seed has no scatter: 2 seeds or more")
-    whole = ~np.isnan(deviations.values).any(axis=0)
+    whole = np.asarray(~np.isnan(deviations.values).any(axis=0))
     if not whole.any():
         return _partly(deviations, whole, Judgement(OPEN, float("nan"), "", count, seeds, 1.0))
     size, scatter = _means(deviations, whole)
@@ -118,7 +118,7 @@ def _errors(deviations: Deviations) -> Float[Array, "entry"]:
 def alarm_widths(deviations: Deviations) -> Float[Array, "entry"]:
     """Distance beyond the tolerance from which on "does not hold" is said of a mean; infinite for one seed."""
     seeds, count = deviations.values.shape
-    whole = ~np.isnan(deviations.values).any(axis=0)
+    whole = np.asarray(~np.isnan(deviations.values).any(axis=0))
     found = np.full(count, np.inf)
     if whole.any() and (seeds > 1 or not deviations.drawn):
         _, scatter = _means(deviations, whole)

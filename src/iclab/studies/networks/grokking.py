@@ -186,5 +186,6 @@ STUDY = Study(
         above("moments/excess", "At memorization the first matrix is farther from its end than in the control.", 0.1),
         above("network/least_norm", "No measured matrix has faded.", spectra.FADED),
     ),
+    unjudged=spectra.NULL_LEVELS,
     vocabulary=BOTH | CONTROL | WORDS,
 )

@@ -192,5 +192,6 @@ STUDY = Study(
         above("timing/wait", "No circuit of two layers is half way to its last state before the rise.", 0),
         above("pace/lead", "The query-key rank without its leading value ends higher than in one layer.", 1),
     ),
+    unjudged=spectra.NULL_LEVELS | {"theory/chance/accuracy": "one over the number of tokens"},
     vocabulary=spectra.SPECTRA | WORDS,
 )

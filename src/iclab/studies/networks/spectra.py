@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from iclab.spectra.measures.factors import Matrix, Product
 
 __all__ = [
-    "FADED", "LEADING", "PANELS", "SPECTRA", "Heads", "Kind", "curves", "first_above", "head_circuits",
+    "FADED", "LEADING", "NULL_LEVELS", "PANELS", "SPECTRA", "Heads", "Kind", "curves", "first_above", "head_circuits",
     "least_norms", "levels", "panels", "require_heads",
 ]  # fmt: skip
 
@@ -38,6 +38,7 @@ PANELS = (
     ("distance", "distance to the last state"),
     ("overlap", "overlap with state before"),
 )
+NULL_LEVELS = {f"theory/levels/{name}": "a null level, for comparison" for name, _ in PANELS}
 SPECTRA = vocabulary(
     {
         "levels/distance": ("δ", "distance of the row space to another"),

@@ -170,5 +170,6 @@ STUDY = Study(
         CrossesBetween("distances/ridge", "distances/dmmse", _CROSSING, along="tasks", lower=4, upper=16),
         above("distances/gap_closed", "From the smallest pool to the largest the gap falls by half or more.", 0.5),
     ),
+    unjudged=dict.fromkeys((f"theory/bayes/{name}" for name in ("icl", "idg", "gap", "ridge")), "for comparison"),
     vocabulary=WORDS,
 )

@@ -122,6 +122,7 @@ STUDY = Study(
         below("trained/projection", "Trained matrices have little outside the span of the tasks.", bound=0.06),
         Tends("shares/share", "In long normal contexts n Σ a² tends to exp |M x_q|².", 0.005, "context_length"),
     ),
+    unjudged={"theory/long/loss": "of long normal contexts; matrices are trained on the sphere, at finite length"},
     vocabulary=vocabulary(
         {"long/inside": ("m", "part of M in the span"), "long/outside": ("m⊥", "part of M outside the span")},
         context_length=("n", "labeled examples before the query"),

@@ -165,6 +165,7 @@ STUDY = Study(
         below("pruning/tenth_small", "The smallest tenth of the neurons is of no use.", bound=0.02),
         above("pruning/tenth_large", "The largest tenth is.", bound=0.03),
     ),
+    unjudged={"theory/floor/error": "a lower bound, which others/ratio compares"},
     vocabulary=vocabulary(
         error=("P(wrong)", "fraction of wrong signs"),
         ratio=("P/P₀", "error over the floor"),

@@ -163,6 +163,7 @@ STUDY = Study(
         Agrees("misled/loss", "Irrelevant features of contexts mislead trained layers as predicted.", 0.01),
         Agrees("theory/lines/loss", "The drawn lines pass through the judged points.", 1e-9, theory="tests/loss"),
     ),
+    unjudged={"theory/lines/best_rank": "the formula of tests/best_rank, at other noises"},
     vocabulary=vocabulary(
         rank=("r", "rank of Γ"),
         best_rank=("r*", "rank of least loss"),

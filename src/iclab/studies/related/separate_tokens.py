@@ -26,6 +26,8 @@ NETWORKS = ((1, True, False, "all"), (2, False, False, "query"), (2, True, False
 LEAK = (2, False, True, "labeled")  # as above: layers, mask, positions, tokens that are predicted in training
 GAINS = (3.0, 10.0)  # exp(score) of the own pair, along the curves of theory
 
+MECHANISMS = ("unmasked", "masked", "gained", "matched")
+
 
 @dataclass(frozen=True)
 class Case(Checked):
@@ -150,6 +152,10 @@ STUDY = Study(
         below("leak/training", "Without a mask labels are copied: training succeeds.", bound=0.05),
         above("leak/query", "What copies labels predicts no query.", bound=0.93),
     ),
+    unjudged={
+        f"theory/{name}": "exact loss of a mechanism, for comparison"
+        for name in ("levels/loss", "levels/construction", *(f"curves/{one}" for one in MECHANISMS))
+    },
     vocabulary=vocabulary(
         {"trained/loss": ("L", "mean squared error on queries", "label²")},
         construction=("L", "loss of the published construction, best readout", "label²"),
