@@ -70,7 +70,7 @@ def page_of(**changes: object) -> str:
     return report.page([entry(**changes)], date="today", version="0")
 
 
-def test_the_page_shows_question_case_verdict_and_yardstick() -> None:
+def test_the_page_shows_question_case_verdict_and_what_was_asked() -> None:
     page = page_of()
     for text in (
         "Is it so?",
@@ -87,9 +87,11 @@ def test_the_page_shows_question_case_verdict_and_yardstick() -> None:
 
 
 def test_a_claim_that_fails_or_stays_open_is_said() -> None:
-    assert "does not hold" in page_of(verdicts=[Verdict("c", "s", "m", 0.1, 0.75, ())])
-    unknown = page_of(verdicts=[Verdict("c", "s", "m", float("nan"), 0.75, ())])
-    assert '<td class="soft">open</td>' in unknown
+    assert '<td class="no">does not hold</td>' in page_of(
+        verdicts=[Verdict("c", "s", "m", 0.1, 0.75, "does not hold")]
+    )
+    unknown = page_of(verdicts=[Verdict("c", "s", "m", float("nan"), 0.75, "open", reason="one seed")])
+    assert '<td class="soft">open: one seed</td>' in unknown
     assert "nan" not in unknown
     assert "theory alone" in page_of(verdicts=[])
     assert "size, theory alone<" in page_of(seeds=[])

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_array_equal
 
-from iclab.claims import Within
+from iclab.claims import Agrees
 from iclab.outcomes import LossCurve, labeled
 from iclab.study import Preset, Study, View, case_json, joined, seed_numbers
 
@@ -98,7 +98,7 @@ def test_claims_of_a_study_of_theory_alone_compare_theories() -> None:
     def twice(case: Case) -> dict[str, LossCurve]:
         return {"curve": LossCurve(TIME, np.exp(-TIME)), "other": LossCurve(TIME, 1.01 * np.exp(-TIME))}
 
-    alike = Within("theory/other/loss", "Both say the same.", most=0.02, theory="curve/loss")
+    alike = Agrees("theory/other/loss", "Both say the same.", 0.02, theory="curve/loss")
     alone = study(simulation=None, theory=twice, claims=(alike,))
     (verdict,) = alone.verdicts(alone.run())
     assert verdict.holds
@@ -149,7 +149,7 @@ def test_a_witness_that_returns_no_outcomes_is_refused(answer: Any) -> None:
 
 
 def test_a_claim_about_a_variable_that_is_not_there_names_those_that_are() -> None:
-    misspelled = study(claims=(Within("curve/los", "It is so.", most=0.1),))
+    misspelled = study(claims=(Agrees("curve/los", "It is so.", 0.1, theory="curve/loss"),))
     with pytest.raises(KeyError, match=r"got 'simulation/curve/los'. There are theory/curve/loss, simulation/curve"):
         misspelled.verdicts(misspelled.run(seeds=2))
 

@@ -20,6 +20,6 @@ __all__ = [
     "noticing", "verdict_of",
 ]  # fmt: skip
 
-from iclab.claims.unconverted import SLACK, Old, fitted_order  # noqa: E402, F401
+from iclab.claims.unconverted import SLACK, Old, fitted_order  # noqa: F401
 
 Within = WithinErrors = Limit = LimitOfMeans = CloseMeans = LimitInSequences = RestsNearLevels = Vanishes = Old

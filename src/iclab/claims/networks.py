@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from iclab.claims.judgement import Deviations, judged
+from iclab.claims.bounds import share_verdict
+from iclab.claims.judgement import Deviations, judged, judged_share
 from iclab.claims.paths import group, variable
 from iclab.claims.verdict import Claim, Verdict
 
@@ -94,7 +95,7 @@ class RisesAndFalls:
 
 @dataclass(frozen=True)
 class CrossesBetween:
-    """A curve over sizes is above another one at a size, and below it at a larger size, by their mean ratios."""
+    """A curve over sizes passes below another one between two sizes, in at least a share of the seeds."""
 
     falling: str  # variable of simulation, "group/variable", that is above at the lower size
     rising: str  # the one that is above at the upper size
@@ -102,6 +103,7 @@ class CrossesBetween:
     along: str  # the axis
     lower: float
     upper: float
+    least: float = 1 / 3  # share of the seeds
 
     def asked(self, result: "xr.DataTree") -> bool:
         """True for the cases that have both sizes."""
@@ -109,18 +111,13 @@ class CrossesBetween:
         return {self.lower, self.upper} <= {float(size) for size in sizes}
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The bound of the ratio that is nearer to 1, turned so that it must be above 1."""
+        """The lower bound of the share of seeds in which the curves cross between the sizes."""
         ratio = variable(result, "simulation", self.falling) / variable(result, "simulation", self.rising)
-        sides = [ratio.sel({self.along: size}) for size in (self.lower, self.upper)]
-        rows = np.log(np.stack([one.values.reshape(-1) for one in sides], axis=1)) * [1, -1]
-        labels = tuple(f"{self.along} {size:g}" for size in (self.lower, self.upper))
-        found = judged(Deviations(-rows, labels, 0.0, signed=True, pool=np.arange(2)))
-        return Verdict(
-            "crosses between two sizes", self.meaning, "factor by which the curves are apart at either size",
-            float(np.exp(-found.within)), 1.0, found.outcome,
-            tuple((f"ratio at {at}", f"{float(one.median()):.3g}") for at, one in zip(labels, sides, strict=True)),
-            at_most=False, relative=False, p=found.p, reason=found.reason,
-        )  # fmt: skip
+        above, below = (ratio.sel({self.along: size}) for size in (self.lower, self.upper))
+        found = judged_share(int(((above > 1) & (below < 1)).sum()), ratio.sizes["seed"], self.least)
+        sizes = zip((self.lower, self.upper), (above, below), strict=True)
+        evidence = [(f"ratio at {self.along} {size:g}", f"{float(one.median()):.3g}") for size, one in sizes]
+        return share_verdict(found, "crosses between two sizes", self.meaning, self.least, evidence)
 
 
 @dataclass(frozen=True)

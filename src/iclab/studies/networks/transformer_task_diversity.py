@@ -162,7 +162,7 @@ STUDY = Study(
     name="transformer-task-diversity",
     question=str(__doc__),
     version=1,
-    presets={"quick": Preset(Case(), seeds=2, size=(11.0, 3.6)), "full": Preset(FULL, seeds=3, size=(11.0, 3.6))},
+    presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.6)), "full": Preset(FULL, seeds=3, size=(11.0, 3.6))},
     theory=theory,
     simulation=simulation,
     figure=figure,
