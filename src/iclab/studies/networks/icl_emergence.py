@@ -179,13 +179,9 @@ WORDS = vocabulary(
 
 FULL = Case(steps=2000, control_steps=3000, every=25)
 STUDY = Study(
-    name="icl-emergence",
-    question=str(__doc__),
-    version=1,
+    name="icl-emergence", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(12.0, 4.8)), "full": Preset(FULL, seeds=8, size=(12.0, 4.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         above("skill/reached", f"Two layers pass {SOLVED:g} within the run.", SOLVED),
         below("skill/control_last", f"One layer is still below {ALONE:g} after its longer training.", ALONE),
@@ -193,4 +189,4 @@ STUDY = Study(
         above("pace/lead", "The query-key rank without its leading value ends higher than in one layer.", 1),
     ),
     vocabulary=spectra.SPECTRA | WORDS,
-)
+)  # fmt: skip

@@ -161,13 +161,9 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(ratios=(1.0, 4.0, 16.0, 64.0), lengths=(10, 50, 200))
 STUDY = Study(
-    name="softmax-window",
-    question=str(__doc__),
-    version=1,
+    name="softmax-window", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.6)), "full": Preset(FULL, seeds=3, size=(11.0, 3.6))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         Within("best/scale", "The trained matrix has the exact best scale at every ratio L²/ρ.", most=0.03),
         Within("lengths/scale", "The trained matrix has the exact best scale at every length.", most=0.03),
@@ -190,4 +186,4 @@ STUDY = Study(
         law=("w*", "law of long contexts"),
         offset=("b²", "variance of the offset", "label²"),
     ),
-)
+)  # fmt: skip
