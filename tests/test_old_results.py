@@ -71,6 +71,7 @@ def test_seeds_of_the_last_version_are_kept_beside_new_ones_with_their_own_origi
         assert found.attrs["iclab"] == f"0.1.0 (seeds 0-1); {__version__} (seeds 2)"
         assert_array_equal(found.attrs["seconds"][:2], old.attrs["seconds"])
     path.unlink()
+    assert copied.missing(double_descent, CASE, 4) == [3]
     assert digest(copied.fetch(double_descent, CASE, 3)) == digest(whole)
 
 

@@ -179,6 +179,7 @@ def test_a_view_without_its_parts_is_read_as_one(store: Store, tmp_path: Path) -
     assert not (other.folder / "parts").exists()
     whole = other.fetch(study(), Case(), 3)
     other.path(study(), Case()).unlink()
+    assert other.missing(study(), Case(), 4) == [3]
     assert digest(other.fetch(study(), Case(), 3)) == digest(whole)
 
 
