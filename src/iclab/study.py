@@ -204,9 +204,11 @@ def _once(theory: Callable[..., Outcomes], case: Any) -> Outcomes:
 
 def seed_numbers(seeds: int | Iterable[int]) -> tuple[int, ...]:
     """The seeds meant by a count or by a list. Raises ValueError unless they are different whole numbers >= 0."""
-    listed = isinstance(seeds, Iterable) and not isinstance(seeds, str)
-    asked = [whole_number("seeds", seed, least=0) for seed in (seeds if listed else [seeds])]
-    numbers = tuple(asked if listed else range(asked[0]))
+    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
+        numbers = tuple(whole_number("seeds", seed, least=0) for seed in seeds)
+    else:
+        count: Any = seeds  # of any type, until it is checked
+        numbers = tuple(range(whole_number("seeds", count, least=0)))
     require(len(set(numbers)) == len(numbers), f"seeds must differ; got {numbers}.")
     return numbers
 
