@@ -14,6 +14,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,7 +42,8 @@ def simulation(case: Case, *, key: int) -> dict[str, LossCurve]:
     return {"curve": LossCurve(TIME, right(key))}
 
 
-def right(seed: int) -> np.ndarray:
+def right(seed: int | None) -> np.ndarray:
+    assert seed is not None
     return seed + np.exp(-TIME)
 
 
@@ -55,7 +57,7 @@ def forked(work: Callable[[], None]) -> int:
         try:
             work()
         except BaseException:
-            sys.excepthook(*sys.exc_info())
+            traceback.print_exc()
             os._exit(1)
         os._exit(0)
     return number
@@ -154,6 +156,7 @@ def killed(folder: Path, prepare: Callable[[Path], None], work: Callable[[Path],
 
 def part(folder: Path) -> None:
     """Kills at each call of one part's write, beside another part."""
+    here = folder
     for here in killed(folder, lambda here: store_one(here, 0), lambda here: store_one(here, 1)):
         assert require_right(here) >= 1, "a stored seed was lost"
         store_one(here, 1)

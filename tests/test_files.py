@@ -54,6 +54,18 @@ def test_what_may_still_be_written_is_left_alone_for_a_day(tmp_path: Path, whose
         other.touch()
 
 
+def test_files_of_others_stay_however_old_they_are(tmp_path: Path) -> None:
+    own = [tmp_path / "tmp" / name for name in ("notes", "half.host.4000001", ".hidden.host.4000001.nc")]
+    own[0].parent.mkdir()
+    for file in own:
+        file.touch()
+        os.utime(file, (0, 0))
+    link_whole(tmp_path / "part.npz", b"whole", workspace=tmp_path / "tmp")
+    with written_whole(tmp_path / "tmp" / "page"):
+        pass
+    assert all(file.exists() for file in own)
+
+
 @pytest.mark.parametrize(("mask", "file_mode", "folder_mode"), [(0o077, 0o600, 0o700), (0o027, 0o640, 0o750)])
 def test_files_and_folders_are_as_readable_as_the_user_s_mask_says(
     tmp_path: Path, mask: int, file_mode: int, folder_mode: int

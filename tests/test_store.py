@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,7 @@ def test_an_interrupt_while_a_view_is_made_loses_no_seed(store: Store, monkeypat
 
 
 def test_an_interrupt_between_seeds_keeps_the_finished_ones(store: Store) -> None:
-    def stops(missing: list[int]) -> object:
+    def stops(missing: list[int]) -> Iterator[int]:
         yield missing[0]
         raise KeyboardInterrupt
 

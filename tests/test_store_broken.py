@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import h5py
 import pytest
@@ -125,7 +126,7 @@ def test_a_view_that_a_notebook_holds_open_and_locks_is_read_and_replaced(store:
 def test_no_lock_is_asked_for_and_hdf5_opens_no_file(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = h5py.File.__init__
 
-    def bytes_alone(self: h5py.File, name: object, *given: object, **named: object) -> None:
+    def bytes_alone(self: h5py.File, name: Any, *given: Any, **named: Any) -> None:
         assert not isinstance(name, str | bytes | Path), "HDF5 was handed a path"
         opened(self, name, *given, **named)
 

@@ -33,7 +33,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     Raises OSError where the folder cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _made(path.parent, UNFINISHED, path.suffix, b"")
+    temporary = _made(path.parent, "", path.suffix, b"")
     try:
         sweep(path.parent, temporary)
         yield temporary
@@ -51,7 +51,7 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
     Raises OSError where the folder around it cannot be written, and where `path` exists and is not empty.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / _named(UNFINISHED)
+    temporary = path.parent / _named()
     temporary.mkdir()
     try:
         sweep(path.parent, temporary)
@@ -116,9 +116,8 @@ def put_aside(path: Path) -> Path | None:
 def sweep(folder: Path, own: Path) -> None:
     """Remove what ended processes left unfinished in a folder; `own`, just made there, tells the time there."""
     now = own.stat().st_mtime
-    begin = UNFINISHED if own.name.startswith(UNFINISHED) else ""
     for entry in folder.iterdir():
-        if entry.name.startswith(begin) and entry != own and _abandoned(entry, now):
+        if entry.name.startswith(UNFINISHED) and entry != own and _abandoned(entry, now):
             with contextlib.suppress(OSError):
                 shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
@@ -164,13 +163,13 @@ def _host() -> str:
         return name
 
 
-def _named(beginning: str, suffix: str = "") -> str:
-    return f"{beginning}{secrets.token_hex(4)}.{_host()}.{os.getpid()}{suffix}"
+def _named(name: str = "", suffix: str = "") -> str:
+    return f"{UNFINISHED}{name}{secrets.token_hex(4)}.{_host()}.{os.getpid()}{suffix}"
 
 
-def _made(folder: Path, beginning: str, suffix: str, content: bytes) -> Path:
+def _made(folder: Path, name: str, suffix: str, content: bytes) -> Path:
     """A new file under a temporary name, synced where it has content, as readable as the user's mask says."""
-    temporary = folder / _named(beginning, suffix)
+    temporary = folder / _named(name, suffix)
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         rest = memoryview(content)
