@@ -1,6 +1,7 @@
 """Asking witnesses and labelling their answers, with a study made up for the purpose."""
 
 import json
+import platform
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 from iclab.claims import Agrees
 from iclab.outcomes import LossCurve, labeled
+from iclab.provenance import environment
 from iclab.study import Preset, Study, View, case_json, joined, seed_numbers
 
 TIME = np.linspace(0, 1, 5)
@@ -78,6 +80,24 @@ def test_results_of_single_seeds_join_into_the_result_of_all() -> None:
         apart["simulation/curve"].to_dataset(), study().run(seeds=3)["simulation/curve"].to_dataset()
     )
     assert_array_equal(apart.attrs["seeds"], [0, 1, 2])
+
+
+def test_a_joined_result_names_each_environment_with_the_seeds_that_it_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = study().run(seeds=(0, 1, 5))
+    monkeypatch.setattr("iclab.study.environment", lambda: {**environment(), "commit": "abc"})
+    there = study().run(seeds=(2, 4))
+    both = joined([there, here])
+    assert both.attrs["commit"] == f"{here.attrs['commit']} (seeds 0-1, 5); abc (seeds 2, 4)"
+    assert both.attrs["versions"] == here.attrs["versions"]
+    whole = joined([study().run(seeds=(3,)), both])  # joined again, each seed keeps its own
+    assert whole.attrs["commit"] == f"{here.attrs['commit']} (seeds 0-1, 5); abc (seeds 2-4)"
+    assert "origins" not in joined([there, there.copy()]).attrs
+
+
+def test_a_result_names_the_kernel_of_its_processor_and_the_memory_that_it_took() -> None:
+    attributes = study().run(seeds=2).attrs
+    assert attributes["kernel"].split()[0] == platform.machine()
+    assert np.all((attributes["memory"] > 2**24) & (attributes["memory"] < 2**40))  # of a process with NumPy loaded
 
 
 def test_without_seeds_theory_answers_alone() -> None:

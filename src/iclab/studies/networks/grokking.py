@@ -171,13 +171,9 @@ WORDS = vocabulary(
 )
 FULL = Case(network="transformer", fraction=0.4, width=48, hidden=192, rate=0.004, steps=4500)
 STUDY = Study(
-    name="grokking",
-    question=str(__doc__),
-    version=1,
+    name="grokking", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(12.0, 4.8)), "full": Preset(FULL, seeds=3, size=(12.0, 4.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         below("skill/memorized", "The training pairs are learned early.", 300),
         above("skill/reached", "The held-out pairs are learned by the end of the run.", KNOWN),
@@ -188,4 +184,4 @@ STUDY = Study(
     ),
     unjudged=spectra.NULL_LEVELS,
     vocabulary=BOTH | CONTROL | WORDS,
-)
+)  # fmt: skip

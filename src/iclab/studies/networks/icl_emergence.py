@@ -179,13 +179,9 @@ WORDS = vocabulary(
 
 FULL = Case(steps=2000, control_steps=3000, every=25)
 STUDY = Study(
-    name="icl-emergence",
-    question=str(__doc__),
-    version=1,
+    name="icl-emergence", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(12.0, 4.8)), "full": Preset(FULL, seeds=8, size=(12.0, 4.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         above("skill/reached", f"Two layers pass {SOLVED:g} within the run.", SOLVED),
         below("skill/control_last", f"One layer is still below {ALONE:g} after its longer training.", ALONE),
@@ -194,4 +190,4 @@ STUDY = Study(
     ),
     unjudged=spectra.NULL_LEVELS | {"theory/chance/accuracy": "one over the number of tokens"},
     vocabulary=spectra.SPECTRA | WORDS,
-)
+)  # fmt: skip

@@ -216,13 +216,9 @@ BAYES = (  # claims about linear functions
 )
 FULL = Case(width=64, layers=3, rate=0.002, steps=(200, 400, 800, 1500, 3000, 6000), tested=10_000)
 STUDY = Study(
-    name="regression-training",
-    question=str(__doc__),
-    version=2,
+    name="regression-training", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3, size=(10.0, 3.8)), "full": Preset(FULL, seeds=3, size=(10.0, 3.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         Agrees("baselines/ridge", "On drawn contexts ridge has its exact error.", 0.05, theory="ridge/ridge"),
         WhereKnown(Agrees("baselines/one_step", "One step too.", 0.05, theory="linear/one_step"), "bayes"),
@@ -230,4 +226,4 @@ STUDY = Study(
     ),
     unjudged={"theory/linear/least_squares": "its variance is infinite next to as many examples as dimensions"},
     vocabulary=vocabulary(ERRORS | DISTANCES) | WORDS,
-)
+)  # fmt: skip

@@ -158,20 +158,16 @@ PUBLISHED = Case(
     share=0.1,
 )
 STUDY = Study(
-    name="transformer-double-descent",
-    question=str(__doc__),
-    version=1,
+    name="transformer-double-descent", question=str(__doc__), version=1,
     presets={
         "quick": Preset(Case(), seeds=3, size=SIZE),
         "full": Preset(FULL, seeds=3, size=SIZE),
         "published": Preset(PUBLISHED, seeds=3, size=SIZE, seconds=seconds),
     },
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         WhereKnown(PeaksWhereFitEnds("linear", _PEAK, factor=1.4), "linear"),
         WhereKnown(RisesAndFalls("softmax", _HILL, 1.2), "softmax"),
     ),
     vocabulary=SIZES,
-)
+)  # fmt: skip

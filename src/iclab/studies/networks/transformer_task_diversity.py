@@ -159,17 +159,13 @@ WORDS = vocabulary(
 
 FULL = Case(tasks=(4, 16, 64, 256, 1024), steps=3000, pools=40, contexts=200)
 STUDY = Study(
-    name="transformer-task-diversity",
-    question=str(__doc__),
-    version=1,
+    name="transformer-task-diversity", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.6)), "full": Preset(FULL, seeds=3, size=(11.0, 3.6))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         CrossesBetween("distances/ridge", "distances/dmmse", _CROSSING, along="tasks", lower=4, upper=16),
         above("distances/gap_closed", "From the smallest pool to the largest the gap falls by half or more.", 0.5),
     ),
     unjudged=dict.fromkeys((f"theory/bayes/{name}" for name in ("icl", "idg", "gap", "ridge")), "for comparison"),
     vocabulary=WORDS,
-)
+)  # fmt: skip

@@ -111,13 +111,9 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(seen=(1, 2, 3), steps=800, share_examples=32_000_000)
 STUDY = Study(
-    name="low-rank-tasks",
-    question=str(__doc__),
-    version=1,
+    name="low-rank-tasks", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(12.0, 3.2)), "full": Preset(FULL, seeds=3, size=(12.0, 3.2))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         below("trained/projection", "Trained matrices have little outside the span of the tasks.", bound=0.06),
         Tends("shares/share", "In long normal contexts n Σ a² tends to exp |M x_q|².", 0.005, "context_length"),
@@ -133,4 +129,4 @@ STUDY = Study(
         matrix=("M", "key-query matrix"),
         share=("n E Σ a²", "sum of squared attention weights, times n"),
     ),
-)
+)  # fmt: skip

@@ -147,13 +147,9 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(contexts=200_000)
 STUDY = Study(
-    name="pattern-selection",
-    question=str(__doc__),
-    version=1,
+    name="pattern-selection", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.6)), "full": Preset(FULL, seeds=3, size=(11.0, 3.6))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         above("unseen/attention", "On unseen tasks attention goes to examples with the query's pattern.", bound=0.95),
         below("unseen/error", "Unseen tasks are solved.", bound=0.005),
@@ -182,4 +178,4 @@ STUDY = Study(
         tenth_small=("hinge", "hinge loss without the smallest tenth"),
         tenth_large=("hinge", "hinge loss without the largest tenth"),
     ),
-)
+)  # fmt: skip

@@ -147,13 +147,9 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(one_pass_steps=6000, batch=256, contexts=1_000_000)
 STUDY = Study(
-    name="rank-robustness",
-    question=str(__doc__),
-    version=2,
+    name="rank-robustness", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.8)), "full": Preset(FULL, seeds=3, size=(11.0, 3.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         Agrees("trained/loss", "Descent on the population moments ends at the least loss of each rank.", 1e-3),
         Agrees("one_pass/loss", "So do factors trained on fresh contexts.", 0.01, theory="trained/loss"),
@@ -169,4 +165,4 @@ STUDY = Study(
         best_rank=("r*", "rank of least loss"),
         critical_noise=("ρ_c", "critical label noise of a rank and the next", "label²"),
     ),
-)
+)  # fmt: skip

@@ -137,13 +137,9 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(pairs=16, width=32, steps=(600, 1500, 2000, 4000), leak_steps=1000)
 STUDY = Study(
-    name="separate-tokens",
-    question=str(__doc__),
-    version=2,
+    name="separate-tokens", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.8)), "full": Preset(FULL, seeds=3, size=(11.0, 3.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         above("trained/first", "One layer learns nothing in context.", bound=0.93),
         above("trained/gap", "Two layers, a mask and positions each lower the loss by a tenth.", 0.1, share=1 / 3),
@@ -171,4 +167,4 @@ STUDY = Study(
         training=("L", "loss in training", "label²"),
         query=("L_q", "loss on queries", "label²"),
     ),
-)
+)  # fmt: skip

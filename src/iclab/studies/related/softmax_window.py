@@ -163,13 +163,9 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(ratios=(1.0, 4.0, 16.0, 64.0), lengths=(10, 50, 200))
 STUDY = Study(
-    name="softmax-window",
-    question=str(__doc__),
-    version=2,
+    name="softmax-window", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.6)), "full": Preset(FULL, seeds=3, size=(11.0, 3.6))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         Agrees("best/scale", "The trained matrix has the exact best scale at every ratio L²/ρ.", 0.02),
         Agrees("lengths/scale", "The trained matrix has the exact best scale at every length.", 0.02),
@@ -201,4 +197,4 @@ STUDY = Study(
         law=("w*", "law of long contexts"),
         offset=("b²", "variance of the offset", "label²"),
     ),
-)
+)  # fmt: skip
