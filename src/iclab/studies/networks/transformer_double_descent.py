@@ -169,5 +169,9 @@ STUDY = Study(
         WhereKnown(PeaksWhereFitEnds("linear", _PEAK, factor=1.4), "linear"),
         WhereKnown(RisesAndFalls("softmax", _HILL, 1.2), "softmax"),
     ),
+    unjudged={
+        f"theory/{name}": "of a model that fits one readout alone, for comparison"
+        for name in ("bounds/loss", "readout/icl", "readout/train")
+    },
     vocabulary=SIZES,
 )  # fmt: skip
