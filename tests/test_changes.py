@@ -55,6 +55,27 @@ def test_noise_correlated_noise_and_trends_are_hardly_ever_called() -> None:
     assert called(trend) <= 0.01
 
 
+def by_least_squares(steps: np.ndarray, curve: np.ndarray) -> tuple[float, float, float]:
+    """F, step and size of the best shift, each position fitted by itself."""
+    trends = np.stack([np.ones(len(steps)), np.log1p(steps), steps], axis=1)
+    trends = trends / np.max(np.abs(trends), axis=0)
+    without = np.sum((curve - trends @ np.linalg.lstsq(trends, curve, rcond=None)[0]) ** 2)
+    best = (0.0, 0.0, 0.0)
+    for place in range(3, len(steps) - 2):
+        columns = np.column_stack([trends, np.arange(len(steps)) >= place])
+        fitted = np.linalg.lstsq(columns, curve, rcond=None)[0]
+        left = np.sum((curve - columns @ fitted) ** 2)
+        best = max(best, ((without - left) / (left / (len(steps) - 4)), steps[place], fitted[-1]))
+    return best
+
+
+@pytest.mark.parametrize("steps", [STEPS, np.arange(COUNT), np.array([0, *(2.0**power for power in range(11))])])
+def test_statistic_step_and_size_are_those_of_a_fit_at_every_position(steps: np.ndarray) -> None:
+    for curve in np.cumsum(noise(14, 20, len(steps)), axis=1):
+        one = change(steps, curve)
+        assert_allclose((one.statistic, one.step, one.size), by_least_squares(steps, curve), rtol=1e-8)
+
+
 @pytest.mark.parametrize("slope", [3, 30, 3000, -30])
 def test_a_trend_linear_in_the_step_is_no_change(slope: float) -> None:
     line = slope * STEPS / STEPS[-1]
