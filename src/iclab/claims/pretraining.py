@@ -17,7 +17,7 @@ from iclab.claims.verdict import SLACK, Verdict, fitted_order
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["CloseMeans", "LimitOfMeans", "Means"]
+__all__ = ["CloseMeans", "Coverage", "ExactWithoutRidge", "LimitOfMeans", "Means"]
 
 Array = np.ndarray
 
@@ -98,6 +98,57 @@ class CloseMeans(Means):
                 ("largest standard error", f"{100 * np.max(error):.2f} %"),
             ),
             at_most=True,
+        )
+
+
+@dataclass(frozen=True)
+class ExactWithoutRidge:
+    """Errors with a small ridge against errors without: the largest relative gap away from the peak."""
+
+    variables: tuple[str, ...]
+    far: float = 0.2  # |ln τ| that counts as away from τ = 1, where the gap vanishes like √λ
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """Order in the ridge at which the gap vanishes."""
+        small, none = group(result, "theory", "small"), group(result, "theory", "none")
+        away = abs(np.log(none.tau)) > self.far
+        gaps = np.maximum(
+            *(abs(small[name] / none[name] - 1).where(away).max("tau").values for name in self.variables)
+        )
+        shown = zip(small.ridge.values, gaps, strict=True)
+        return Verdict(
+            claim="exact without ridge",
+            meaning="The formulas with ridge become those without as the ridge vanishes.",
+            measure="order of the largest relative gap in the ridge",
+            value=fitted_order(small.ridge.values, gaps),
+            yardstick=1.0 - SLACK,
+            evidence=tuple((f"largest gap at ridge {ridge:.0e}", f"{gap:.2e}") for ridge, gap in shown),
+        )
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The share of fresh runs in the band, over all seeds, errors and sizes."""
+
+    variables: tuple[str, ...]
+    bound: float
+    at_most: bool = False
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The share, at least or at most the bound."""
+        band = group(result, "simulation", "band")
+        shares = {target: band[f"{target}_covered"] for target in self.variables}
+        whole = float(np.mean([float(share.mean()) for share in shares.values()]))
+        word = "most" if self.at_most else "least"
+        single = ((target, tau, share.sel(tau=tau)) for target, share in shares.items() for tau in share.tau.values)
+        return Verdict(
+            claim="band of single runs",
+            meaning=f"The band of two standard deviations covers at {word} {100 * self.bound:g} % of fresh runs.",
+            measure="share of the errors of fresh runs",
+            value=whole,
+            yardstick=self.bound,
+            evidence=tuple((f"{name}, τ = {tau:g}", f"{100 * float(one.mean()):.1f} %") for name, tau, one in single),
+            at_most=self.at_most,
         )
 
 
