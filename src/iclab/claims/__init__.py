@@ -7,7 +7,8 @@ from iclab.claims.training import ExactInRate, LimitInSequences, RestsNearLevels
 from iclab.claims.verdict import SLACK, Claim, Verdict, fitted_order
 
 __all__ = [
-    "SLACK", "Bounded", "Claim", "CloseMeans", "Coverage", "CrossesBetween", "ExactInRate", "ExactWithoutRidge", "Limit",
-    "LimitInSequences", "LimitOfMeans", "Misses", "PeaksWhereFitEnds", "RestsNearLevels", "RisesAndFalls", "Share", "Vanishes",
-    "Verdict", "WhereKnown", "Within", "WithinErrors", "above", "below", "fitted_order",
+    "SLACK", "Bounded", "Claim", "CloseMeans", "Coverage", "CrossesBetween", "ExactInRate", "ExactWithoutRidge",
+    "Limit", "LimitInSequences", "LimitOfMeans", "Misses", "PeaksWhereFitEnds", "RestsNearLevels",
+    "RisesAndFalls", "Share", "Vanishes", "Verdict", "WhereKnown", "Within", "WithinErrors", "above", "below",
+    "fitted_order",
 ]  # fmt: skip
