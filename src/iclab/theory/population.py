@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from iclab.numerics import (
@@ -25,10 +25,11 @@ from iclab.problem import Regression, checked_lengths
 
 __all__ = [
     "NORMALIZATIONS", "Modes", "Moments", "best_gamma", "best_loss", "gradient", "loss", "modes", "moments",
-    "moments_from",
+    "moments_from", "significant",
 ]  # fmt: skip
 
 NORMALIZATIONS = ("length", "tokens", "none")
+ROUNDING = 1e-11  # of the largest singular value; at condition 1e5 of the covariances rounding reaches 1e-12 of it
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,8 @@ def modes(moments: Validated[Moments]) -> Modes:
     """Singular modes of C^-1/2 B Λ^-1/2, largest contribution first.
 
     A contribution is a squared singular value; a set of modes has the loss null − Σ contribution. Directions in which
-    inputs never point have none and come last. Cost: three dense decompositions of D × D matrices.
+    inputs or tasks never point have none and come last: contributions below 1e-22 of the largest are rounding, and 0
+    here. Cost: three dense decompositions of D × D matrices.
 
     Source: zhang2025training, eqs. 18 and 19; general covariances derived in docs/derivations/population.
     """
@@ -163,13 +165,21 @@ def modes(moments: Validated[Moments]) -> Modes:
     white = _inverse_root(moments.input_covariance)
     root = white @ _inverse_root(white.T @ moments.second @ white)
     left, singular, right = np.linalg.svd(root.T @ moments.cross @ white)
-    count = len(singular)
+    singular, count = np.where(significant(singular), singular, 0.0), len(singular)
     pad = ((0, 0), (0, moments.dimension - count))
     return Modes(
         contribution=np.pad(singular**2, pad[1:]),
         left=np.pad(root @ left[:, :count] * singular, pad),
         right=np.pad(white @ right[:count].T, pad),
     )
+
+
+def significant(singular: Validated[Float[np.ndarray, "mode"]]) -> Bool[np.ndarray, "mode"]:
+    """True for the singular values of C^-1/2 B Λ^-1/2 above their rounding; a mode of any other contributes nothing.
+
+    Source: no formula; contributions as in docs/derivations/population.
+    """
+    return singular > ROUNDING * np.max(singular, initial=0.0)
 
 
 def best_gamma(moments: Validated[Moments], *, rank: Validated[int | None] = None) -> Float[np.ndarray, "D D"]:
