@@ -95,7 +95,8 @@ def moments_from(
 
     `normalization` names the divisor of the summary Σ y x: the "length" n of its context, its "tokens" n + 1,
     or "none". With ρ = n/divisor, B = ⟨ρ⟩ ΛΩΛ and C = ⟨ρ²⟩ ΛΩΛ + ⟨ρ²/n⟩ (ΛΩΛ + (tr ΩΛ + noise) Λ). The query's
-    label carries the noise too. Commuting covariances are not needed, singular ones are allowed.
+    label carries the noise too. Commuting covariances are not needed, singular ones are allowed: tasks in directions
+    without inputs leave the noise alone.
 
     Raises ValueError for covariances that are not symmetric positive semidefinite, for lengths below 1 and for
     negative noise.
@@ -113,6 +114,7 @@ def moments_from(
     one_of("normalization", normalization, NORMALIZATIONS)
     length = np.array(checked_lengths(context_lengths, "context_lengths"), dtype=float)
     gain = {"length": np.ones_like(length), "tokens": length / (length + 1), "none": length}[normalization]
+    tasks = np.zeros_like(tasks) if _apart(inputs, tasks) else tasks
     signal = inputs @ tasks @ inputs
     null_loss = float(np.sum(tasks * inputs) + variance)
     cross = np.mean(gain) * signal
@@ -202,6 +204,13 @@ def best_loss(moments: Validated[Moments], *, rank: Validated[int | None] = None
     """
     instance("moments", moments, Moments)
     return float(moments.null_loss - np.sum(modes(moments).contribution[: _rank(moments, rank)]))
+
+
+def _apart(inputs: Float[np.ndarray, "D D"], tasks: Float[np.ndarray, "D D"]) -> bool:
+    """True where inputs and tasks share no direction, so that ΛΩ is no more than rounding."""
+    inputs, tasks = inputs / np.max(np.abs(inputs)), tasks / (np.max(np.abs(tasks)) or 1.0)
+    rounding = len(inputs) * np.finfo(float).eps * (np.abs(inputs) @ np.abs(tasks))
+    return bool(np.all(np.abs(inputs @ tasks) <= rounding))
 
 
 def _rank(moments: Moments, rank: int | None) -> int:
