@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from iclab.numerics import Validated, positive, whole_number
 from iclab.outcomes import ModeCurves, ModeDescent
-from iclab.theory.integration import integrate
+from iclab.theory.integration import descend_flow, require_fall, squares
 from iclab.theory.modes.diagonal_tasks import (
     PRECISION,
     DiagonalTasks,
@@ -75,14 +75,19 @@ def exact_flow(
     require_diagonal_tasks(tasks)
     p, q = mode_start(start, tasks.modes)
     time = checked_time(time)
-    path = integrate(
+    path = descend_flow(
         lambda weights: np.concatenate(_descent(tasks, *np.split(weights, 2))),
         np.concatenate([p, q]),
         time,
         tolerance=PRECISION,
         floor=start_floor(np.tile(np.maximum(np.abs(p), np.abs(q)), 2)),
+        factors=2,
+        leverage=squares(p, q),
+        size=float(np.linalg.norm(exact_fixed_point(tasks))),
     )
-    return _curves(tasks, time, *np.split(path, 2, axis=1))
+    curves = _curves(tasks, time, *np.split(path, 2, axis=1))
+    require_fall(curves.loss, tolerance=PRECISION)
+    return curves
 
 
 def exact_descent(
