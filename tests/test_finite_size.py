@@ -262,3 +262,19 @@ def test_directions_without_inputs_do_not_matter() -> None:
 def test_impossible_runs_are_refused_by_name(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(ContextLaw(SphereTasks(3), 4, 0.1))
+
+
+@pytest.mark.parametrize(("size", "length", "sequences"), [(32, 64, 633), (16, 32, 81), (16, 32, 271), (12, 5, 400)])
+def test_a_ridge_that_vanishes_meets_no_ridge_training_errors_included(
+    size: int, length: int, sequences: int
+) -> None:
+    law = ContextLaw(Pool(np.random.default_rng(0).standard_normal((4, size))), length, 0.1)
+    for predict in (pool_errors, leverage_errors):
+        end, near = predict(law, sequences), predict(law, sequences, ridge=1e-11)
+        for ridge in (1e-14, 1e-15, 1e-16, 1e-20, 1e-39):
+            found = predict(law, sequences, ridge=ridge)
+            first_order = 1e6 * ridge + 1e-13  # steepest next to interpolation, at 271 of 272 sequences
+            assert_allclose([found.icl, found.idg], [end.icl, end.idg], rtol=first_order)
+            # what is interpolated at λ = 0 has an error of second order in λ
+            unit = (ridge / 1e-11) ** 2 if sequences < size * (size + 1) else 1.0
+            assert_allclose(found.train / unit, near.train, rtol=1e-5)
