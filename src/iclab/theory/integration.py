@@ -77,7 +77,7 @@ def descend_flow(
 def squares(*parts: Float[np.ndarray, "*n"]) -> float:
     """Sum of the squares of all entries of arrays; inf beyond the range of numbers.
 
-    Source: no formula; the leverage of a product of two factors.
+    Source: the leverage of a product of two factors in docs/derivations/dynamics.
     """
     with np.errstate(over="ignore"):
         return float(sum(np.sum(np.square(part)) for part in parts))
@@ -88,7 +88,7 @@ def require_fall(
 ) -> None:
     """Raise ArithmeticError where what falls along a flow rises, or `blur`, its change by rounding, is not small.
 
-    Source: no formula; a gradient flow descends.
+    Source: derived in docs/derivations/dynamics.
     """
     rises, change = np.diff(falling), np.broadcast_to(blur, falling.shape)
     if np.any(change > BLURRED * falling) or np.any(rises > 1e3 * tolerance * falling[:-1] + change[1:]):
