@@ -216,7 +216,7 @@ BAYES = (  # claims about linear functions
 )
 FULL = Case(width=64, layers=3, rate=0.002, steps=(200, 400, 800, 1500, 3000, 6000), tested=10_000)
 STUDY = Study(
-    name="regression-training", question=str(__doc__), version=1,
+    name="regression-training", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3, size=(10.0, 3.8)), "full": Preset(FULL, seeds=3, size=(10.0, 3.8))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(

@@ -140,7 +140,7 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(one_pass_steps=6000, batch=256, contexts=1_000_000)
 STUDY = Study(
-    name="rank-robustness", question=str(__doc__), version=1,
+    name="rank-robustness", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.8)), "full": Preset(FULL, seeds=3, size=(11.0, 3.8))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(
