@@ -74,9 +74,9 @@ def refusal(
 
 def least_of_two(surface: Callable[[Values, Values], Values]) -> tuple[float, float]:
     """Least error over two ratios, and the second one there: the optimum of one along either in turn."""
-    heights = surface(_COARSE, _COARSE[:, None])
+    heights = np.asarray(surface(_COARSE, _COARSE[:, None]))
     second, first = (float(_COARSE[index]) for index in np.unravel_index(np.argmin(heights), heights.shape))
-    before = np.inf
+    height = before = np.inf
     for _ in range(_ROUNDS):
         height, first = lowest(*with_turns(lambda one, two=second: surface(one, two), SCAN))
         height, second = lowest(*with_turns(lambda two, one=first: surface(one, two), SCAN))

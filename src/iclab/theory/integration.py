@@ -1,6 +1,7 @@
 """Integration of smooth flows that linger near saddles."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -116,8 +117,9 @@ def integrate_stiff(
     Source: hairer1996stiff, section V.3 (the solver LSODA); derivatives by imaginary steps.
     """
     time = _checked(velocity, start, time, tolerance)
-    solver = LSODA(  # pyright: ignore[reportCallIssue]
-        lambda _, y: velocity(y), 0.0, start, time[-1], rtol=max(tolerance, 1e-11), atol=tolerance * floor,
+    atol: Any = tolerance * floor
+    solver = LSODA(
+        lambda _, y: velocity(y), 0.0, start, time[-1], rtol=max(tolerance, 1e-11), atol=atol,
         jac=lambda _, y: _derivatives(velocity, y),
     )  # fmt: skip
     states, filled = np.empty((len(time), len(start))), 0
@@ -155,7 +157,7 @@ def _checked(
 def _derivatives(velocity: Callable[[np.ndarray], np.ndarray], state: Float[np.ndarray, "n"]) -> np.ndarray:
     """∂ velocity_i/∂ state_j, from imaginary steps, in which no difference is taken."""
     step = 1e-40
-    return np.stack([velocity(state + 1j * step * one).imag / step for one in np.eye(len(state))], axis=1)
+    return np.stack([np.imag(velocity(state + 1j * step * one)) / step for one in np.eye(len(state))], axis=1)
 
 
 def _states(

@@ -8,7 +8,7 @@ from iclab.numerics import Validated
 from iclab.spectra.measures.factors import Matrix, Product, float64, gram, matrix, numbers, precision
 from iclab.spectra.measures.ranks import Ranked, over_largest, singular_values
 from iclab.spectra.measures.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum_in_units
-from iclab.spectra.measures.units import in_units, moderate
+from iclab.spectra.measures.units import moderate, product_in_units
 
 __all__ = ["factor_noise", "factor_rank", "numerical_rank", "product_rank", "reaches_rank", "tolerance"]
 
@@ -30,7 +30,7 @@ def numerical_rank(
     Source: derived in docs/derivations/spectra.
     """
     if isinstance(x, Product):
-        product, _ = in_units(x)
+        product, _ = product_in_units(x)
         left, right = gram(product.left), gram(product.right.T, origin=product.right)
         return product_rank(product_spectrum(left, right, lambda: product), product, left, right)
     floor = 0.0

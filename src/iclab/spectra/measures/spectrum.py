@@ -20,7 +20,7 @@ from iclab.spectra.measures.factors import (
     slices,
     triangle,
 )
-from iclab.spectra.measures.units import in_units, moderate, out_of_units
+from iclab.spectra.measures.units import moderate, out_of_units, product_in_units
 
 __all__ = [
     "CONDITION", "Gram", "Spectrum", "leading_spectrum", "product_spectrum", "spectrum", "spectrum_in_units",
@@ -69,7 +69,7 @@ def spectrum_in_units(x: Validated[Matrix]) -> tuple[Spectrum, int]:
     if isinstance(x, Product):
         for name, factor in (("left", x.left), ("right", x.right)):
             matrix(name, factor)
-        product, exponent = in_units(x)
+        product, exponent = product_in_units(x)
         left, right = gram(product.left), gram(product.right.T, origin=product.right)
         return product_spectrum(left, right, lambda: product), exponent
     array, exponent = moderate(matrix("x", x))

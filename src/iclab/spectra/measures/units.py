@@ -1,7 +1,6 @@
 """Units in which squares and products of a matrix's entries are numbers: a power of two, taken out and put back."""
 
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -9,23 +8,26 @@ from jaxtyping import Float, Shaped
 from iclab.numerics import require
 from iclab.spectra.measures.factors import Matrix, Product
 
-__all__ = ["frobenius", "in_units", "moderate", "out_of_units"]
+__all__ = ["frobenius", "in_units", "moderate", "out_of_units", "product_in_units"]
 
 _FAR = 200  # power of two beyond which entries are rescaled; those of 32 bits and fewer never are
-M = TypeVar("M", bound=Matrix)
 
 
-def in_units(x: M) -> tuple[M, int]:
+def in_units(x: Matrix) -> tuple[Matrix, int]:
     """The matrix over 2^e and e, which is 0 unless entries are so large or so small that their squares matter.
-
-    The factors of a product are rescaled each on its own, and their powers add up.
 
     Source: no formula; a power of two changes no digit.
     """
-    if isinstance(x, Product):
-        (left, one), (right, two) = moderate(x.left), moderate(x.right)
-        return (replace(x, left=left, right=right) if one or two else x), one + two
-    return moderate(x)
+    return product_in_units(x) if isinstance(x, Product) else moderate(x)
+
+
+def product_in_units(x: Product) -> tuple[Product, int]:
+    """The product over 2^e and e, as in_units(): its factors are rescaled each on its own, and their powers add up.
+
+    Source: no formula; a power of two changes no digit.
+    """
+    (left, one), (right, two) = moderate(x.left), moderate(x.right)
+    return (replace(x, left=left, right=right) if one or two else x), one + two
 
 
 def moderate(array: Shaped[np.ndarray, "*n"]) -> tuple[Shaped[np.ndarray, "*n"], int]:

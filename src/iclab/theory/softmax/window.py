@@ -226,7 +226,7 @@ def _nodes(window: float, dimension: int, end: float, begin: float = 0.0, *, wha
 def _kernel_nodes(window: float, dimension: int, *, most: int, what: str = "scale") -> int:
     """The first number of nodes for harmonics, which need all angles. Raises ValueError where it is above `most`."""
     nodes = 2 * enough_nodes(min(window, 1e6), dimension)
-    widest = sum(2 * enough_nodes(scale, dimension) <= most for scale in range(1, 500))
+    widest = sum(2 * enough_nodes(float(scale), dimension) <= most for scale in range(1, 500))
     require(
         nodes <= most,
         f"{what} must be at most {widest} for functions of a kernel in {dimension} dimensions; got {window:g}, which "
