@@ -1,5 +1,7 @@
 """Change points of curves, against what noise, trends and random walks show."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -49,8 +51,92 @@ def test_noise_correlated_noise_and_trends_are_hardly_ever_called() -> None:
         correlated[:, t] = state
     trend = 3 * np.log(STEPS) + noise(2)
     assert called(noise(0)) <= 0.01
-    assert called(correlated[:, 100:]) <= 0.01
+    assert called(correlated[:, 100:]) <= 0.022  # .0115 of 20000, and three standard errors of a thousand
     assert called(trend) <= 0.01
+
+
+def by_least_squares(steps: np.ndarray, curve: np.ndarray) -> tuple[float, float, float]:
+    """F, step and size of the best shift, each position fitted by itself."""
+    trends = np.stack([np.ones(len(steps)), np.log1p(steps), steps], axis=1)
+    trends = trends / np.max(np.abs(trends), axis=0)
+    without = np.sum((curve - trends @ np.linalg.lstsq(trends, curve, rcond=None)[0]) ** 2)
+    best = (0.0, 0.0, 0.0)
+    for place in range(3, len(steps) - 2):
+        columns = np.column_stack([trends, np.arange(len(steps)) >= place])
+        fitted = np.linalg.lstsq(columns, curve, rcond=None)[0]
+        left = np.sum((curve - columns @ fitted) ** 2)
+        best = max(best, ((without - left) / (left / (len(steps) - 4)), steps[place], fitted[-1]))
+    return best
+
+
+@pytest.mark.parametrize("steps", [STEPS, np.arange(COUNT), np.array([0, *(2.0**power for power in range(11))])])
+def test_statistic_step_and_size_are_those_of_a_fit_at_every_position(steps: np.ndarray) -> None:
+    for curve in np.cumsum(noise(14, 20, len(steps)), axis=1):
+        one = change(steps, curve)
+        assert_allclose((one.statistic, one.step, one.size), by_least_squares(steps, curve), rtol=1e-8)
+
+
+@pytest.mark.parametrize("slope", [3, 30, 3000, -30])
+def test_a_trend_linear_in_the_step_is_no_change(slope: float) -> None:
+    line = slope * STEPS / STEPS[-1]
+    assert not change(STEPS, line).called
+    assert called(line + noise(10, 300)) <= 0.01
+
+
+@pytest.mark.parametrize("steps", [STEPS, np.array([0, *(2.0**power for power in range(17))])])
+def test_walks_in_the_step_are_called_as_rarely_as_walks_of_checkpoints(steps: np.ndarray) -> None:
+    spacing = np.concatenate([[1.0], np.diff(steps)])
+    for power in (0.25, 0.5):
+        walks = np.cumsum(noise(12, length=len(steps)) * spacing**power, axis=1)
+        assert called(walks, steps) <= 0.072  # .05, and three standard errors of a thousand
+
+
+@pytest.mark.parametrize("offset", [1e13, -1e13, 1e9])
+def test_a_unit_step_on_a_large_level_is_a_change(offset: float) -> None:
+    # numbers near 1e13 are stored to .002, so that the step of 1 is five hundred times their rounding
+    one = change(STEPS, offset + 1.0 * (np.arange(COUNT) >= 20))
+    assert one.called
+    assert one.step == STEPS[20]
+    assert_allclose(one.size, 1.0, rtol=1e-9)
+
+
+def test_rounding_of_a_large_level_is_no_change() -> None:
+    curves = 1e13 + 0.004 * noise(13, 300)  # two units of the last place
+    assert called(curves) <= 0.01
+    assert change(STEPS, np.nextafter(np.full(COUNT, 1e13), np.inf * (-1.0) ** np.arange(COUNT))).reason
+
+
+def _rates(steps: np.ndarray, count: int) -> list[float]:
+    """Percent called of each kind of curve that the docstring names, in its order."""
+    rng, length = np.random.default_rng(11), len(steps)
+    spacing, state, correlated = np.concatenate([[1.0], np.diff(steps)]), np.zeros(count), []
+    for _ in range(length + 100):
+        state = 0.8 * state + rng.standard_normal(count)
+        correlated.append(state)
+    white = rng.standard_normal((count, length))
+    kinds = [
+        np.cumsum(rng.standard_normal((count, length)), axis=1),
+        np.cumsum(rng.standard_normal((count, length)) * spacing**0.5, axis=1),
+        white,
+        np.stack(correlated[100:], axis=1),
+        white + 3 * np.log1p(steps),
+        white + 30 * steps / steps[-1],
+        white + 8 * (np.arange(length) >= length // 2),
+    ]
+    return [100 * called(curves, steps) for curves in kinds]
+
+
+@pytest.mark.slow
+def test_the_docstring_states_what_is_called() -> None:
+    stated = [(float(a), float(b)) for a, b in re.findall(r": ([\d.]+) \| ([\d.]+)\n", change.__doc__ or "")]
+    count = 4000
+    for column, steps in enumerate((STEPS, 100.0 * np.arange(40))):
+        rates = _rates(steps, count)
+        known = np.array([row[column] for row in stated])
+        error = np.sqrt(known * (100 - known) / count + 0.05**2)  # of the sample, and of the last digit
+        assert np.all(np.abs(rates - known) <= 3.5 * error), rates
+    ten = np.unique(np.round(np.geomspace(1, 1e5, 10)))
+    assert_allclose(_rates(ten, count)[-1], 66, atol=3)
 
 
 def test_a_shift_of_eight_spreads_is_found_to_a_checkpoint() -> None:

@@ -15,6 +15,7 @@ import iclab.theory
 from iclab.studies import STUDIES
 from iclab.study import Study
 from iclab.testing import check_study
+from tests.reached import reached
 
 ROOT = Path(__file__).parents[1]
 KEYS = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "references.bib").read_text(), flags=re.MULTILINE))
@@ -103,6 +104,25 @@ def test_every_row_names_functions_tests_studies_and_papers_that_exist() -> None
         for study in re.findall(r"`([\w-]+)`", row["study"]):
             assert study in set(STUDIES), study
         assert set(re.findall(r"\b[a-z]+\d{4}\w*", row["paper"])) <= KEYS, row["paper"]
+
+
+def test_a_row_names_the_studies_that_compute_with_its_functions() -> None:
+    used = {study.name: reached((study.theory or study.simulation).__module__) for study in STUDIES.values()}
+    for row in rows():
+        functions = {path: inspect.unwrap(named(path)) for path in functions_of(row)}
+        studies = re.findall(r"`([\w-]+)`", row["study"])
+        for study in studies:
+            assert set(functions.values()) & used[study], f"{row['result']}: {study} uses none of its functions"
+        for path, function in functions.items() if studies else ():
+            assert any(function in used[study] for study in studies), f"{path} is used in none of {studies}"
+
+
+def test_what_a_study_reaches_follows_imports_inside_functions() -> None:
+    from iclab.theory import dynamics, population
+
+    used = reached("iclab.studies.dynamics.staircase")
+    assert {population.modes, dynamics.separate_flow, dynamics.aligned_values} <= used
+    assert not {dynamics.conserved, dynamics.multi_output_loss, dynamics.reachable} & used
 
 
 def test_no_theory_function_takes_a_key() -> None:

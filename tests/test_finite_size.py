@@ -262,3 +262,44 @@ def test_directions_without_inputs_do_not_matter() -> None:
 def test_impossible_runs_are_refused_by_name(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(ContextLaw(SphereTasks(3), 4, 0.1))
+
+
+@pytest.mark.parametrize(("size", "length", "sequences"), [(32, 64, 633), (16, 32, 81), (16, 32, 271), (12, 5, 400)])
+def test_a_ridge_that_vanishes_meets_no_ridge_training_errors_included(
+    size: int, length: int, sequences: int
+) -> None:
+    law = ContextLaw(Pool(np.random.default_rng(0).standard_normal((4, size))), length, 0.1)
+    for predict in (pool_errors, leverage_errors):
+        end, near = predict(law, sequences), predict(law, sequences, ridge=1e-11)
+        for ridge in (1e-14, 1e-15, 1e-16, 1e-20, 1e-39):
+            found = predict(law, sequences, ridge=ridge)
+            first_order = 1e6 * ridge + 1e-13  # steepest next to interpolation, at 271 of 272 sequences
+            assert_allclose([found.icl, found.idg], [end.icl, end.idg], rtol=first_order)
+            # what is interpolated at λ = 0 has an error of second order in λ
+            unit = (ridge / 1e-11) ** 2 if sequences < size * (size + 1) else 1.0
+            assert_allclose(found.train / unit, near.train, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("length", "share", "pool", "training"),
+    [(1, 0.5, -79, -100), (8, 0.5, -20, -76), (32, 0.5, -5, -44), (8, 2, -9, 0)],
+)
+def test_predictions_in_short_contexts_are_off_by_what_their_texts_say(
+    length: int, share: float, pool: float, training: float
+) -> None:
+    size, ridge, runs = 16, 0.1, 40
+    law, sequences = ContextLaw(SphereTasks(size), length, 0.1), int(share * size * (size + 1))
+    rng, found = np.random.default_rng(11), []
+    for _ in range(runs):
+        query, features, label = drawn_tokens(law, sequences, rng)
+        products = (query[:, :, None] * features[:, None]).reshape(sequences, -1)
+        penalty = sequences / size * ridge * np.eye(products.shape[1])
+        weights = np.linalg.solve(products.T @ products + penalty, products.T @ label)
+        residual = products @ weights - label
+        found.append([exact_error(weights.reshape(size, size + 1), law), np.mean(residual**2)])
+    mean, spread = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(runs) / np.mean(found, axis=0)
+    low, close = pool_errors(law, sequences, ridge=ridge), leverage_errors(law, sequences, ridge=ridge)
+    gaps = np.array([[float(one.icl), float(one.train)] for one in (low, close)]) / mean - 1
+    assert_allclose(100 * gaps[0], [pool, training], atol=100 * 4 * np.max(spread))
+    assert abs(gaps[1, 0]) < (0.06 if length == 1 else 0.03) + 4 * spread[0]
+    assert abs(gaps[1, 1]) < 0.1 + 4 * spread[1]

@@ -7,9 +7,10 @@ from scipy.linalg import expm
 
 from iclab import MergedAttention, Regression, SeparateAttention
 from iclab.attention import aligned_separate, random_merged, random_separate
+from iclab.theory import modes
 from iclab.theory.dynamics import aligned_values, merged_flow, plateaus, separate_flow
-from iclab.theory.integration import integrate
-from iclab.theory.population import Moments, gradient, loss, moments, moments_from
+from iclab.theory.integration import integrate, require_fall
+from iclab.theory.population import Moments, best_loss, gradient, loss, moments, moments_from
 
 LAW = moments(Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31))
 
@@ -320,3 +321,61 @@ def test_an_aligned_start_stays_aligned() -> None:
     flow = separate_flow(LAW, aligned_separate(np.array([0.2, 0.3, 0.4, 0.5])), [50.0])
     assert_allclose(flow.weights.key[0], flow.weights.query[0], atol=1e-9)
     assert_allclose(flow.weights.key[0, :, 0], np.diag(flow.weights.value[0]), atol=1e-9)
+
+
+LARGE = [1e-6, 1e-3, 1.0, 1e2, 1e3, 1e4, 1e6]
+
+
+def three_modes(eigenvalues: tuple[float, ...], scale: float, time: list[float]) -> np.ndarray:
+    law = moments(Regression(eigenvalues=eigenvalues, context_length=8))
+    start = random_separate(3, 3, scale=scale, rng=np.random.default_rng(1))
+    return separate_flow(law, start, time).loss
+
+
+def test_separate_flow_from_a_large_start_is_that_of_a_slow_implicit_solver() -> None:
+    # Radau and BDF of SciPy at 1e-9 with derivatives by imaginary steps: 600 000 evaluations for Radau
+    known = [1.16170960e8, 0.465160682, 0.465157958, 0.464886829, 0.462311576, 0.414017732, 0.327483327]
+    assert_allclose(three_modes((0.5, 0.3, 0.2), 100.0, LARGE), known, rtol=1e-8)
+    # BDF at 1e-9 up to 1e4
+    known = [0.46516149, 0.46516149, 0.46516146, 0.46515876, 0.46513421, 0.46488765]
+    assert_allclose(three_modes((0.5, 0.3, 0.2), 1000.0, LARGE[:6]), known, rtol=3e-8)
+
+
+@pytest.mark.parametrize("scale", [100.0, 1e4])
+def test_a_large_start_with_a_direction_without_inputs_ends_at_the_minimum(scale: float) -> None:
+    law = moments(Regression(eigenvalues=(0.5, 0.3, 0.0), context_length=8))
+    assert_allclose(three_modes((0.5, 0.3, 0.0), scale, [1.0, 1e3, 1e6]), best_loss(law), rtol=1e-7)
+
+
+@pytest.mark.parametrize("time", [[1.0], [1e2, 1e3]])
+def test_a_start_whose_rounding_is_as_large_as_the_loss_is_said(time: list[float]) -> None:
+    # heads of size 1e18 cancel in Γ, of which sixteen digits are kept
+    with pytest.raises(ArithmeticError, match="the loss must fall along the flow; got weights whose rounding"):
+        three_modes((0.5, 0.3, 0.2), 1e6, time)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_merged_flow_from_a_large_start_falls_to_the_same_end_at_once(seed: int) -> None:
+    law = moments(Regression(eigenvalues=(0.5, 0.3, 0.2), context_length=8))
+    start = random_merged(3, 3, scale=1e6, rng=np.random.default_rng(seed))
+    curve = merged_flow(law, start, [0.0, 1e-20, 1e-9, 1e-3, 1.0, 1e3]).loss
+    assert np.all(np.diff(curve) <= 1e-9 * curve[:-1])
+    assert_allclose(curve[-3:], curve[2], rtol=1e-6)  # nothing is left but what moves in 1e12 units of time
+
+
+def test_modes_from_large_starts_are_at_rest_after_one_of_their_short_times() -> None:
+    rng = np.random.default_rng(0)
+    tasks, late = modes.DiagonalTasks([2.0, 1.0, 0.5], 8), [1e-9, 1e-6, 1e-3]
+    p, q = 1e6 * rng.standard_normal((2, 3, 3))
+    whole = modes.matrix_flow(tasks, start=(p, q), time=late).loss
+    assert_allclose(whole, whole[-1], rtol=1e-6)
+    problem = Regression(eigenvalues=(2.0, 1.0, 0.5), context_length=8)
+    head = modes.single_head_flow(problem, start=(1.2e6, p[0]), time=late).loss
+    assert_allclose(head, best_loss(moments(problem)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("falling", "blur"), [([1.0, 0.5, 0.6], 0.0), ([1.0, 0.5], 0.1)])
+def test_a_loss_that_rises_or_is_not_known_is_never_returned(falling: list[float], blur: float) -> None:
+    with pytest.raises(ArithmeticError, match="the loss must fall along the flow"):
+        require_fall(np.array(falling), blur=blur)
+    require_fall(np.array([1.0, 0.5, 0.5 + 1e-10]), blur=1e-9)

@@ -135,7 +135,7 @@ def test_behavior_is_joined_on_the_exact_step_and_the_rest_is_listed(
         ("step,a\n", "must have a row of numbers"),
         ("step,a\n1,x\n", "row 2, column 'a' of 'skill.csv' must be a number; got 'x'"),
         ("step,a\n1.5,2\n", "must hold whole numbers >= 0"),
-        ("step,a\n1,2\n1,3\n", "must name each step once; 1 comes twice"),
+        ("step,a\n1,2\n1,3\n", "1 comes twice with a value of 'a', in rows 2 and 3"),
         ("step,a\n1,2,3\n", "row 2 of 'skill.csv' must have 2 cells"),
         ("", "must name one column step"),
     ],

@@ -61,18 +61,20 @@ def test_every_tensor_is_analysed_or_skipped_with_its_reason() -> None:
     }
 
 
-def test_block_scaled_codes_are_skipped_and_plain_ones_read() -> None:
+def test_codes_of_8_bits_are_skipped_with_and_without_scales() -> None:
     import ml_dtypes
 
     codes = SEPARATE["q"].astype(ml_dtypes.float8_e4m3fn)
     tensors = NAMES["llama"] | {"layers.0.self_attn.q_proj.weight": codes}
-    assert list(planned(tensors, {"model_type": "llama", **SIZES}).layers)
-    tensors |= {"layers.0.self_attn.q_proj.weight_scale_inv": np.ones((1, 1))}
-    plan = planned(tensors, {"model_type": "llama", **SIZES})
-    assert not plan.layers
-    assert any("scales" in entry.reason for entry in plan.skipped)
-    assert "no q" in plan.notes[0]
-    assert {matrix.role for matrix in plan.matrices} == {"k", "v", "o"}
+    for scale in (None, "weight_scale_inv", "weight_scale", "scale", "scales", "weight.scale", "scale_weight"):
+        scales = {} if scale is None else {f"layers.0.self_attn.q_proj.{scale}": np.ones((1, 1))}
+        plan = planned(tensors | scales, {"model_type": "llama", **SIZES})
+        assert not plan.layers
+        (reason,) = (entry.reason for entry in plan.skipped if entry.name.endswith("q_proj.weight"))
+        assert ("without a known scale" if scale is None else "multiply the scales in") in reason
+        assert {entry.name for entry in plan.skipped} >= set(scales)
+        assert "no q" in plan.notes[0]
+        assert {matrix.role for matrix in plan.matrices} == {"k", "v", "o"}
 
 
 def test_experts_are_the_same_matrices_one_by_one_and_stacked() -> None:

@@ -1,6 +1,7 @@
 """Ranks, subspaces and distances of matrices and of products kept as two factors."""
 
 import ml_dtypes
+import mpmath
 import numpy as np
 import pytest
 import scipy.linalg
@@ -116,6 +117,64 @@ def test_what_is_no_array_of_numbers_is_refused_by_every_measure(x) -> None:
     for measure in (measures.stable_rank, measures.singular_values, lambda x: measures.procrustes_distance(x, x)):
         with pytest.raises(ValueError, match="must"):
             measure(x)
+
+
+EXTREME = [1e308, 1.7e308, 1e160, 1e-160, 1e-300, 1e-307]
+
+
+@pytest.mark.parametrize("scale", EXTREME)
+@pytest.mark.parametrize("name", RANKS)
+def test_ranks_hold_where_squares_are_no_numbers(name: str, scale: float) -> None:
+    x = MATRIX / np.max(np.abs(MATRIX))
+    assert_allclose(RANKS[name](x * scale), RANKS[name](x), rtol=1e-8)
+    assert measures.numerical_rank(x * scale) == 7
+    for left, right in ((scale, 1.0), (scale, 1 / scale), (scale, scale)):
+        whole, small = Product(x.T, x), Product(x.T * left, x * right)
+        assert_allclose(RANKS[name](small), RANKS[name](whole), rtol=1e-8)
+        assert measures.numerical_rank(small) == measures.numerical_rank(whole)
+
+
+def test_a_matrix_of_equal_large_entries_has_rank_one() -> None:
+    x = np.full((3, 3), 1e308)
+    assert_allclose([measures.stable_rank(x), measures.effective_rank(x), measures.numerical_rank(x)], 1, rtol=1e-12)
+    assert_allclose(measures.subspace_overlap(x, np.ones((3, 3)), k=1), 1, rtol=1e-12)
+    assert_allclose(measures.procrustes_distance(x, 0.5 * x), 1, rtol=1e-12)
+    assert_allclose(measures.procrustes_distance(x, 1e-2 * x), 99, rtol=1e-12)
+    assert_allclose(leading_spectrum(x * 0.1, count=1).values, 3e307, rtol=1e-12)
+    for call in (measures.singular_values, spectrum):
+        with pytest.raises(ValueError, match=r"x must have singular values between .*; got about 1e308\."):
+            call(x)
+
+
+@pytest.mark.parametrize("one", EXTREME)
+@pytest.mark.parametrize("two", [1.0, 1e308, 1e-307])
+def test_subspaces_hold_where_squares_are_no_numbers(one: float, two: float) -> None:
+    a, b = (part / np.max(np.abs(part)) for part in (normal(1, 6, 9), normal(2, 6, 9)))
+    for side in ("left", "right"):
+        for first, second in ((a, b), (Product(a.T, a), Product(b.T, b))):
+            large = [
+                Product(x.left * c, x.right * c) if isinstance(x, Product) else x * c
+                for x, c in ((first, one), (second, two))
+            ]
+            for measure in (
+                lambda x, y: measures.subspace_overlap(x, y, k=2, side=side),  # noqa: B023
+                lambda x, y: measures.subspace_distance(x, y, rank=2, side=side),  # noqa: B023
+            ):
+                assert_allclose(measure(*large), measure(first, second), rtol=1e-8)
+    angles = measures.principal_angles(a.T * one, b.T * two)
+    assert_allclose(angles, measures.principal_angles(a.T, b.T), rtol=1e-8, atol=1e-13)
+
+
+@pytest.mark.parametrize("one", EXTREME)
+@pytest.mark.parametrize("two", [1.0, 1e308, 1e-307])
+def test_the_best_rotation_holds_where_squares_are_no_numbers(one: float, two: float) -> None:
+    # ‖A a − b‖² = ‖a‖² + ‖b‖² − 2 ‖b aᵀ‖_*, at 700 digits of range
+    a, b = normal(1, 6, 9), normal(2, 6, 9)
+    along = np.linalg.svd(b @ a.T, compute_uv=False).sum()
+    ratio = mpmath.mpf(one) / mpmath.mpf(two)
+    square = (ratio * np.linalg.norm(a)) ** 2 + np.linalg.norm(b) ** 2 - 2 * ratio * along
+    expected = float(mpmath.sqrt(square) / np.linalg.norm(b))
+    assert_allclose(measures.procrustes_distance(0.2 * a * one, 0.2 * b * two), expected, rtol=1e-8)
 
 
 @given(seeds)

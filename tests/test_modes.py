@@ -134,6 +134,31 @@ def test_time_to_fraction_inverts_the_mode_law(p: float, q: float, fraction: flo
     assert_allclose(value * key_query, max(p * q, fraction * 0.7), rtol=1e-6, atol=1e-9)  # p q grows like e^{2t/τ}
 
 
+@pytest.mark.parametrize(
+    "start",
+    [(3.0, -3.0000000000000004), (10.0, -10.000000000000002), (1e6, -1000000.0000000001), (0.0, 1.0), (1e6, -1e-6),
+     (1e-200, 3e-200), (-0.3, 1.0), (1e-7, 1e-7), (2e5, -1e5)],
+)  # fmt: skip
+@pytest.mark.parametrize("fraction", [1e-12, 1e-8, 0.5, 1 - 1e-12])
+def test_time_to_fraction_at_six_hundred_digits(start: tuple[float, float], fraction: float) -> None:
+    # next to the separatrix, and fractions at the ends; y = (p + q)² obeys a Riccati equation
+    with mpmath.workdps(600):
+        p, q, share, limit, tau = (mpmath.mpf(part) for part in (*start, fraction, 0.7, 1.3))
+        balance = p**2 - q**2
+        root, first = mpmath.sqrt(4 * limit**2 + balance**2), (p + q) ** 2
+        up, low = root + 2 * limit, root - 2 * limit
+        last = 2 * share * limit + mpmath.sqrt(4 * share**2 * limit**2 + balance**2)
+        log = mpmath.log((last + low) * (up - first) / ((up - last) * (first + low)))
+        expected = float(log * limit * tau / root)
+    assert_allclose(modes.time_to_fraction(fraction, start, 0.7, 1.3), expected, rtol=1e-14)
+
+
+def test_time_to_half_next_to_the_separatrix_is_known() -> None:
+    starts = np.array([3.0, 10.0, 1e6])
+    times = modes.time_to_fraction(0.5, (starts, -np.nextafter(starts, np.inf)), 1.0, 1.0)
+    assert_allclose(times, [34.892360842620135, 32.34979876957664, 9.751493531935335], rtol=1e-14)  # 600 digits
+
+
 def test_time_to_fraction_is_zero_when_already_there_and_infinite_when_never() -> None:
     assert modes.time_to_fraction(0.5, (2.0, 2.0), 0.7, 1.0) == 0
     assert modes.time_to_fraction(0.5, (0.0, 0.0), 0.7, 1.0) == np.inf
@@ -166,6 +191,17 @@ def test_saddle_and_hyperbola_have_their_growth_rates() -> None:
     q = np.sqrt((np.sqrt(c**2 + 4 * limit**2) - c) / 2)
     across = -np.sqrt(c**2 + 4 * limit**2) / (limit * tau)
     assert_allclose(modes.growth_rates((limit / q, q), limit, tau), [across, 0], atol=1e-13)
+
+
+@pytest.mark.parametrize("start", [(1e6, 0.0), (1e6, 1e-7), (3e4, -2e4), (1e3, 5e-4), (0.0, 0.0), (0.5, 0.6)])
+def test_growth_rates_at_fifty_digits(start: tuple[float, float]) -> None:
+    with mpmath.workdps(50):
+        p, q = (mpmath.mpf(part) for part in start)
+        kept = p * q / mpmath.mpf(0.6)
+        middle = -(p**2 + q**2) / (2 * mpmath.mpf(0.6))
+        spread = mpmath.sqrt(((p**2 - q**2) / (2 * mpmath.mpf(0.6))) ** 2 + (1 - 2 * kept) ** 2)
+        expected = [float((middle - spread) / mpmath.mpf(0.9)), float((middle + spread) / mpmath.mpf(0.9))]
+    assert_allclose(modes.growth_rates(start, 0.6, 0.9), expected, rtol=1e-14)
 
 
 def test_decay_moves_and_kills_modes() -> None:

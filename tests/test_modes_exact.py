@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.integrate import solve_ivp
 
 from iclab import Regression
 from iclab.theory import modes, population
@@ -339,3 +340,20 @@ def test_a_mode_that_waits_is_no_flow_at_rest() -> None:
     limits = modes.exact_fixed_point(tasks)[1]
     assert early < 1e-5
     assert_allclose(late, limits, rtol=1e-6)
+
+
+@pytest.mark.parametrize("start", [0.1, 1e-3, 1e-5, (0.9, -0.4)])
+def test_the_exact_flow_is_as_sharp_as_its_text_says(start: float | tuple[float, float]) -> None:
+    # against steps of 3e-14, with no floor that is felt
+    tasks, pair = modes.DiagonalTasks([2.0, 1.0, 0.5, 0.25], 8), start if isinstance(start, tuple) else (start, start)
+    time = np.linspace(0, 400, 200)
+    found = modes.exact_flow(tasks, start=pair, time=time)
+
+    def velocity(_: float, weights: np.ndarray) -> np.ndarray:
+        return -0.5 * np.concatenate(modes.exact_gradient(tasks, *np.split(weights, 2)))
+
+    path = solve_ivp(velocity, (0, 400), np.repeat(pair, 4), method="DOP853", rtol=3e-14, atol=1e-20, t_eval=time).y.T
+    value, key_query = np.split(path, 2, axis=1)
+    assert_allclose(found.value, value, rtol=1e-6)
+    assert_allclose(found.key_query, key_query, rtol=1e-6)
+    assert_allclose(found.loss, modes.exact_loss(tasks, value, key_query), rtol=1e-9)

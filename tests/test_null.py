@@ -91,6 +91,16 @@ def test_distance_from_a_random_row_space_has_its_level_and_spread(size: int, ra
     assert_allclose(np.std(found), spread, rtol=0.2)
 
 
+def test_the_level_of_the_best_rotation_holds_where_squares_are_no_numbers() -> None:
+    values = np.array([3.0, 2.0, 1.0])
+    for scale in (1e307, 1e-307):
+        assert_allclose(
+            null.procrustes_level(values * scale, (5, 7)), null.procrustes_level(values, (5, 7)), rtol=1e-10
+        )
+    # one norm beyond the other by far: the distance is the ratio of norms
+    assert_allclose(null.procrustes_level(values, (5, 7), norm_ratio=1e200)[0], 1e200, rtol=1e-12)
+
+
 @pytest.mark.parametrize("shape", [(20, 12), (5, 12), (20, 3, 12), (2, 4, 12), (20, 10, 12)])
 @pytest.mark.parametrize("norm_ratio", [1.0, 0.3])
 def test_procrustes_distance_from_a_random_matrix_has_its_level_and_spread(shape, norm_ratio: float) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from iclab import Ratios
 from iclab.commands.main import main
+from iclab.outcomes import FittedErrors
+from iclab.planning.questions import WhatWillARunShow
 from iclab.theory.generalization import errors
 
 
@@ -126,6 +128,20 @@ def test_a_forecast_shows_the_band_of_drawn_runs_where_it_is_asked_for(capsys: p
         # the approximation that is closest to the mean errs by a few percent at D = 12; 40 runs know it to σ/√40
         assert abs(mean - found["leverage"][kind]) < 4 * deviation / 40**0.5 + 0.05 * mean
         assert 0 < deviation < mean
+
+
+def test_a_forecast_says_what_was_closest_by_its_numbers(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "forecast --dimension 16 --context-length 32 --sequences 81 --tasks 4 --noise 0.1"
+    found = answer(capsys, words)
+    assert plan(words) == 0
+    assert "closest" not in capsys.readouterr().out.lower()  # nothing is known of runs that were not drawn
+    mean = FittedErrors(1.001 * found["leverage"]["icl"], 0.99 * found["pool"]["idg"], 0.0)
+    monkeypatch.setattr(WhatWillARunShow, "_band", lambda _: (mean, mean))
+    assert plan(f"{words} --runs 32") == 0
+    said = capsys.readouterr().out
+    assert "on new tasks pool and leverage (-0.1 %), on the pool pool (+1 %), on its data limit" in said
 
 
 FIGURES = [

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from iclab import Ratios
 from iclab.planning import BEST, best_split, error_of, forecast, regime, required
+from iclab.planning.optimum import least_of_two
 from iclab.theory.finite_size import ContextLaw, SphereTasks, pool_errors
 from iclab.theory.generalization import errors
 
@@ -182,3 +183,29 @@ def test_a_forecast_names_its_ratios_and_has_all_three_predictions() -> None:
 def test_impossible_questions_are_refused_by_name(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_advice_names_a_ratio_that_lowers_the_error_a_little() -> None:
+    case = {"alpha": 0.6388, "tau": 13.2575, "noise": 0.1, "target": "idg"}
+    advice = required("kappa", error=0.1066, **case).advice
+    assert "(enough) with tau = inf" in advice
+    # it is true: a finite tau of 100 does
+    assert required("kappa", error=0.1066, **case | {"tau": 100.0}).intervals
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_advice_is_the_least_error_that_a_dense_grid_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    alpha, kappa, tau = 10 ** rng.uniform(-1.5, 1.5, 3)
+    noise, target = 10 ** rng.uniform(-2, 0.5), ("icl", "idg")[seed % 2]
+    others = {"alpha": alpha, "kappa": kappa, "tau": tau}
+    quantity, free, _ = rng.permutation(list(others))
+    ridge = 0.0 if seed % 3 else 10 ** rng.uniform(-3, 1)
+
+    def surface(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+        return error_of(Ratios(**others | {quantity: one, free: two}, noise=noise), ridge, target)
+
+    height, second = least_of_two(surface)
+    grid = np.concatenate([[1e-40], np.geomspace(1e-9, 1e12, 421), [np.inf]])
+    assert height <= np.min(surface(grid, grid[:, None])) * (1 + 1e-9)
+    assert_allclose(np.min(surface(grid, second)), height, rtol=1e-3)

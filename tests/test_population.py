@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from iclab import Regression
+from iclab.theory import dynamics
 from iclab.theory.population import best_gamma, best_loss, gradient, loss, modes, moments, moments_from
 
 NON_WHITE = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)
@@ -148,3 +149,31 @@ def test_impossible_laws_are_refused_by_name(arguments: dict, message: str) -> N
 def test_a_rank_outside_the_dimension_is_refused(rank: int) -> None:
     with pytest.raises(ValueError, match=r"rank must be (between 1 and D = 4|a whole number >= 1)"):
         best_gamma(moments(NON_WHITE), rank=rank)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("noise", [0.5, 0.0])
+def test_tasks_without_inputs_leave_the_noise_alone(turned: bool, noise: float) -> None:
+    # w ⟂ x: labels are noise, whatever the basis, and no weights do better than 0
+    turn = np.linalg.qr(np.random.default_rng(3).standard_normal((4, 4)))[0] if turned else np.eye(4)
+    inputs, tasks = (turn * [1.0, 0.5, 0.0, 0.0]) @ turn.T, (turn * [0.0, 0.0, 2.0, 3.0]) @ turn.T
+    law = moments_from(inputs, 8, task_covariance=tasks, noise=noise)
+    assert_allclose(dynamics.plateaus(law), [noise] * 5, rtol=1e-15)
+    assert not np.any(best_gamma(law))
+    assert not np.any(dynamics.growth(law))
+    assert list(dynamics.reachable(law, 4)) == [()]
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((4000, 9, 4)) * [1.0, 0.5**0.5, 0.0, 0.0]
+    y = noise**0.5 * rng.standard_normal((4000, 9))  # w has no part along x
+    gamma = 0.7 * np.eye(4)
+    answers = np.einsum("pn,pnd,pd->p", y[:, :-1], x[:, :-1], x[:, -1] @ gamma) / 8
+    squares = (answers - y[:, -1]) ** 2
+    expected = loss(law, turn @ gamma @ turn.T)
+    assert abs(squares.mean() - expected) <= 4 * squares.std() / 4000**0.5
+
+
+def test_a_problem_whose_tasks_have_no_inputs_has_the_loss_of_its_noise() -> None:
+    problem = Regression(eigenvalues=(1.0, 0.0), task_eigenvalues=(0.0, 1.0), noise=0.5)
+    assert_allclose(dynamics.plateaus(moments(problem)), 0.5, rtol=1e-15)
+    with pytest.raises(ValueError, match="an underflow"):
+        moments_from(np.diag([1.0, 1e-200]), 5, task_covariance=np.diag([0.0, 1.0]))

@@ -139,6 +139,27 @@ def test_directions_without_inputs_add_nothing_and_have_no_critical_noise() -> N
         rank_limited.crossover(law, tested, 2, 3)
 
 
+@pytest.mark.parametrize(
+    ("spectrum", "first"), [((1.0, 0.5), 18), ((1.0, 0.5, 0.25), 21), ((3.0, 0.01, 2.0, 1.0), 72.12)]
+)
+def test_tasks_of_one_direction_give_one_mode_a_critical_noise(spectrum: tuple[float, ...], first: float) -> None:
+    # Ω = 1 1ᵀ and u = Λ 1: Γ = 1 1ᵀ/(tr Λ (1 + 2/N)), so that the noise is (N + 2) tr Λ at N = 10
+    inputs, ones = np.diag(spectrum), np.ones((len(spectrum), len(spectrum)))
+    law, tested = (
+        moments_from(inputs, 10, task_covariance=ones),
+        rank_limited.contexts(inputs, 10, task_covariance=ones),
+    )
+    assert_allclose(rank_limited.critical_noise(law, tested), [first, *[0] * (len(spectrum) - 1)], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("small", [1e-3, 1e-7, 1e-9])
+def test_small_modes_have_the_critical_noise_of_large_ones(small: float) -> None:
+    # (N + 1) λ + tr Λ
+    inputs = np.diag([1.0, small])
+    found = rank_limited.critical_noise(moments_from(inputs, 10), rank_limited.contexts(inputs, 10))
+    assert_allclose(found, [12 + small, 1 + 12 * small], rtol=1e-12)
+
+
 def test_known_losses_of_parity_heads() -> None:
     found = [rank_limited.parity_loss(PARITIES, 20, heads=heads) for heads in (1, 2, 4, 6)]
     assert_allclose(found, [0.6279069767, 0.4105156724, 0.2246670383, 0.1728403603], rtol=1e-8)

@@ -71,7 +71,9 @@ def test_kinked_losses_are_those_of_drawn_functions(scale: float, dimension: int
     assert abs(squares.mean() - known) < 4 * squares.std() / np.sqrt(len(squares))
 
 
-@pytest.mark.parametrize(("dimension", "length", "scale"), [(2, 3, 0.5), (5, 50, 6.0), (8, 400, 20.0)])
+@pytest.mark.parametrize(
+    ("dimension", "length", "scale"), [(2, 3, 0.5), (5, 50, 6.0), (8, 400, 20.0), (1000, 9, 60.0), (3000, 5, 1.0)]
+)
 def test_affine_functions_as_a_kernel_lose_what_their_own_formula_says(
     dimension: int, length: int, scale: float
 ) -> None:
@@ -99,6 +101,50 @@ def test_two_examples_on_the_usual_sphere_are_a_plain_integral_over_two_cosines(
     across = np.sum(both * (a**2 * (1 - t**2) + (1 - a) ** 2 * (1 - u**2)))
     found = window.affine_loss(scale, dimension=3, context_length=2, slope_variance=1.0, noise=0.1)
     assert_allclose(found, (along + across) / 3 + 0.1 * (1 + share), rtol=1e-11)
+
+
+def loss_of_two_examples(scale: float, dimension: int, noise: float, *, reach: float) -> float:
+    """Loss by the trapezoid over both angles, π/2 ± reach: weights are a logistic curve, wider than a step."""
+    theta = np.linspace(0.5 * np.pi - reach, 0.5 * np.pi + reach, 2400)
+    density = np.sin(theta) ** (dimension - 2)
+    density /= density.sum()
+    gap, t = 2 * np.sin(theta / 2) ** 2, np.cos(theta)
+    a = 1 / (1 + np.exp(np.clip(scale * np.subtract.outer(gap, gap), -700, 700)))
+    own = density @ (a**2 * (gap**2 + 1 - t**2)[:, None]) @ density
+    share, both = density @ a**2 @ density, density @ (a * (1 - a) * np.multiply.outer(gap, gap)) @ density
+    return float(2 * (own + both) / dimension + noise * (1 + 2 * share))
+
+
+@pytest.mark.parametrize(
+    ("scale", "dimension", "reach"),
+    [(350.0, 400, 0.5), (300.0, 50, 1.2), (350.0, 100_000, 0.03), (1e-3, 100_000, 0.03)],
+)
+def test_two_examples_in_narrow_windows_and_many_dimensions(scale: float, dimension: int, reach: float) -> None:
+    found = window.affine_loss(scale, dimension=dimension, context_length=2, slope_variance=1.0, noise=0.1)
+    assert_allclose(found, loss_of_two_examples(scale, dimension, 0.1, reach=reach), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("scale", "dimension", "length"),
+    [(350.0, 100_000, 5), (350.0, 1000, 20), pytest.param(300.0, 50, 5, marks=pytest.mark.slow)],
+)
+def test_narrow_windows_in_short_contexts_agree_with_drawn_cosines(scale: float, dimension: int, length: int) -> None:
+    # cosines of examples with the query are independent; across them directions are isotropic
+    rng = np.random.default_rng(5)
+    t = 1 - 2 * rng.beta(0.5 * (dimension - 1), 0.5 * (dimension - 1), (200_000, length))
+    a = np.exp(scale * (t - t.max(axis=1, keepdims=True)))
+    a /= a.sum(axis=1, keepdims=True)
+    bias = np.sum(a * (1 - t), axis=1) ** 2 + np.sum(a**2 * (1 - t**2), axis=1)
+    drawn = bias / dimension + 0.1 * (1 + np.sum(a**2, axis=1))
+    known = window.affine_loss(scale, dimension=dimension, context_length=length, slope_variance=1.0, noise=0.1)
+    assert abs(drawn.mean() - known) < 4 * drawn.std() / np.sqrt(len(drawn))
+
+
+@pytest.mark.parametrize(("scale", "dimension", "limit"), [(250.0, 5, 197), (1.0, 100_000, 0)])
+def test_scales_too_large_for_a_kernel_are_refused_with_the_limit(scale: float, dimension: int, limit: int) -> None:
+    law = {"dimension": dimension, "context_length": 5, "noise": 0.1}
+    with pytest.raises(ValueError, match=f"scale must be at most {limit} for functions of a kernel in {dimension} "):
+        window.kernel_loss(lambda cosine: cosine, scale, **law)
 
 
 def test_a_window_wider_than_the_sphere_averages_over_everything() -> None:
@@ -377,7 +423,7 @@ def test_a_search_that_ends_where_the_quadrature_does_is_an_error() -> None:
     # affine functions on the circle: 465 by their own formula, which leaves far angles out; kernels need all
     law = {"dimension": 2, "context_length": 150, "noise": 0.0}
     assert_allclose(window.best_scale(**law, slope_variance=1.0), 465.14, rtol=1e-5)
-    with pytest.raises(ValueError, match="the best scale must be at most 350, or beyond in contexts that are long"):
+    with pytest.raises(ValueError, match="the best scale must be at most 398 for functions of a kernel in 2"):
         window.best_kernel_scale(lambda cosine: cosine / 2, **law)
 
 

@@ -4,22 +4,25 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import Regression
 from iclab.attention import random_separate
 from iclab.theory.dynamics import (
     Stability,
     balanced_weights,
+    commuting_modes,
     fixed_point,
     growth,
+    half_drop_shift,
     merged_stability,
     plateaus,
+    reachable,
     rotations,
     separate_flow,
     stability,
 )
-from iclab.theory.population import Moments, best_gamma, gradient, loss, moments, moments_from
+from iclab.theory.population import Moments, best_gamma, gradient, loss, modes, moments, moments_from
 
 NON_WHITE = moments(Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31))
 ROTATING = moments(Regression(eigenvalues=(0.4, 0.1), task_eigenvalues=(0.5, 3.0), context_length=31))
@@ -101,6 +104,32 @@ def test_a_direction_without_inputs_is_no_reason_to_move() -> None:
     assert stability(law, (0, 1)) == Stability(0, False)
     assert stability(law, (0, 1, 2)) == Stability(0, False)
     assert merged_stability(law, (0, 1), heads=3).negative == 0
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_direction_without_tasks_is_no_mode(size: int, rank: int) -> None:
+    rng = np.random.default_rng(size)
+    factor, turn = rng.standard_normal((size, rank)), np.linalg.qr(rng.standard_normal((size, size)))[0]
+    for inputs in (np.diag(1.0 / np.arange(1, size + 1)), (turn / np.arange(1, size + 1) ** 2) @ turn.T):
+        law = moments_from((inputs + inputs.T) / 2, 10, task_covariance=factor @ factor.T)
+        assert list(reachable(law, heads=size))[-1] == tuple(range(rank))
+        assert np.count_nonzero(growth(law)) == np.count_nonzero(modes(law).contribution) == rank
+        assert stability(law, range(rank)) == Stability(0, False)
+        assert merged_stability(law, range(rank), heads=3).negative == 0
+
+
+def test_a_direction_without_tasks_has_no_drop() -> None:
+    law = moments_from(0.7 * np.eye(3), 10, task_covariance=np.ones((3, 3)))
+    assert_allclose(commuting_modes(law).signal, [3 * 0.49, 0, 0], rtol=1e-12, atol=0)  # λ² ω
+    assert_array_equal(np.isfinite(half_drop_shift(law)), [True, False, False])
+
+
+@pytest.mark.parametrize("small", [1e-6, 1e-9])
+def test_a_small_mode_is_one(small: float) -> None:
+    law = moments_from(np.diag([1.0, small]), 10)
+    assert list(reachable(law, heads=2)) == [(), (0,), (1,), (0, 1)]
+    assert stability(law, (0,)) == Stability(0, True)
 
 
 @pytest.mark.parametrize("learned", [(), (0, 1, 2)])

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -96,14 +97,32 @@ def origin_attributes(made: Sequence[Mapping[str, str]], seeds: Sequence[int]) -
 
 @contextmanager
 def simulating(otherwise: str) -> Iterator[None]:
-    """Context for imports of simulation. Raises ImportError, with the alternative, where JAX is not installed."""
+    """Context for imports of simulation, with a device that JAX can use.
+
+    Raises ImportError, with the alternative, where JAX is not installed, and ValueError where JAX_PLATFORMS names
+    devices of which there is none.
+    """
     try:
         yield
+        _require_device()
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("jax"):
             raise
         raise ImportError(
             f"simulation needs JAX; got {error}. Install it with pip install 'iclab[sim]', or {otherwise}."
+        ) from error
+
+
+def _require_device() -> None:
+    import jax
+
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError) as error:  # the latter where another thread has failed before
+        asked = os.environ.get("JAX_PLATFORMS", "")
+        raise ValueError(
+            f"JAX_PLATFORMS must name devices of this machine; got {asked!r}, of which JAX finds none. Unset it, or "
+            "set it to cpu."
         ) from error
 
 

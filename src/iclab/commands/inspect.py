@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +35,10 @@ def inspect(flags: Inspect) -> int:
     joinable = None if flags.behavior is None else behavior.read(flags.behavior)
     paths = {"this": flags.path} | ({} if flags.against is None else {"against": flags.against})
     selection = _selection(flags)
-    surveys = {name: _surveyed(path, flags, selection) for name, path in paths.items()}
+    surveys: dict[str, Survey] = {}
+    for name, path in paths.items():
+        of_first = surveys["this"].names if surveys else frozenset()
+        surveys[name] = _surveyed(path, flags, selection, of_first)
     samples = _samples(flags, surveys)
     out = writable(flags.out)
     for name, one in surveys.items():
@@ -56,12 +59,12 @@ def inspect(flags: Inspect) -> int:
     return _code(runs, flags)
 
 
-def _surveyed(path: Path, flags: Inspect, selection: Selection) -> Survey:
+def _surveyed(path: Path, flags: Inspect, selection: Selection, names: Collection[str]) -> Survey:
     series = checkpoints.read(path, every=flags.every, allow_partial=flags.allow_partial)
     base, layout = _base(flags), _layout(flags)
     if layout is None and base is not None and "model_type" in base.config:
         layout = layouts.from_config(base.config)
-    return survey(series, layout, selection=selection, base=None if base is None else base.tensors)
+    return survey(series, layout, selection=selection, base=None if base is None else base.tensors, names=names)
 
 
 def _selection(flags: Inspect) -> Selection:

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -39,6 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     for name, value in _ONE_THREAD.items():
         os.environ.setdefault(name, value)
+    os.environ["MPLBACKEND"] = "agg"  # figures are files; that of a notebook's kernel is none of ours
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # what an encoding lacks is shown as a question mark
     with warnings.catch_warnings(), _ends_raised():
         warnings.simplefilter("ignore", RuntimeWarning)  # of arithmetic; what matters is raised
         warnings.simplefilter("always", UserWarning)

@@ -96,7 +96,8 @@ def progress() -> Any:
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    shown = console.is_terminal and sys.stderr.isatty()  # FORCE_COLOR makes a terminal of a notebook's cell
+    return Progress(*columns, console=console, transient=True, disable=not shown)
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

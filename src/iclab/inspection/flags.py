@@ -41,7 +41,7 @@ class Inspect:
     strict: bool = False  # exit 1 where the series is not sound
     allow_partial: bool = False  # read checkpoints that lack shards without them
     max_elements: int | None = None  # of a whole matrix, heads have no limit; default: below 8192 × 8192
-    rehash: bool = False  # hash all contents again instead of trusting size and time of files
+    rehash: bool = False  # hash all contents again instead of trusting size, times and number of files
     with_paths: bool = False  # write absolute paths into the results
     json: bool = False  # print all results as JSON instead of a summary
     csv: bool = False  # also write the table as results.csv

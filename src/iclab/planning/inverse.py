@@ -12,7 +12,6 @@ import numpy as np
 
 from iclab.numerics import (
     FIXED_STREAM,
-    LEAST,
     Validated,
     Values,
     instance,
@@ -24,6 +23,7 @@ from iclab.numerics import (
 )
 from iclab.numerics.crossings import intervals, with_turns
 from iclab.outcomes import Errors
+from iclab.planning.optimum import BEST, SCAN, error_of, finite_or_zero, lowest, refusal, remark
 from iclab.problem import Ratios
 from iclab.theory.finite_size import LEAST_DIMENSION, ContextLaw, Pool, SphereTasks, leverage_errors, pool_errors
 from iclab.theory.generalization import TARGETS, best_ridge, critical_kappa, diversity_gap, errors
@@ -34,9 +34,6 @@ __all__ = [
 ]  # fmt: skip
 
 QUANTITIES = ("alpha", "kappa", "tau")
-BEST = "best"  # the optimal ridge at every size
-_SCAN = np.concatenate([[LEAST], np.unique(np.concatenate([np.geomspace(1e-6, 1e9, 361), [1.0]])), [np.inf]])
-_COARSE = np.concatenate([np.geomspace(1e-2, 1e5, 22), [np.inf]])  # for advice
 
 
 @dataclass(frozen=True)
@@ -119,14 +116,14 @@ def required(
     def curve(size: Values) -> Values:
         return error_of(Ratios(**{**others, quantity: size}, noise=noise), ridge, target)
 
-    sizes, heights = with_turns(curve, _SCAN)
-    lowest = int(np.argmin(heights))
-    floor, best = float(heights[lowest]), _limit(float(sizes[lowest]))
+    sizes, heights = with_turns(curve, SCAN)
+    floor, best = lowest(sizes, heights)
+    best = finite_or_zero(best)
     found = intervals(curve, sizes, heights, level)
     if found:
-        return Required(found, floor, _remark(quantity, found, floor, best), best)
-    refusal = f"No {quantity} reaches {level:g}: the least {target} error is {floor:.4g}, at {quantity} = {best:.4g}."
-    return Required((), floor, f"{refusal} {_help(quantity, others, noise, ridge, target, level, floor)}", best)
+        return Required(found, floor, remark(quantity, found, floor, best), best)
+    no = f"No {quantity} reaches {level:g}: the least {target} error is {floor:.4g}, at {quantity} = {best:.4g}."
+    return Required((), floor, f"{no} {refusal(quantity, others, noise, ridge, target, level, floor)}", best)
 
 
 def best_split(
@@ -229,63 +226,6 @@ def forecast(
         pool_errors(law, n, ridge=penalty),
         leverage_errors(law, n, ridge=penalty) if d >= LEAST_DIMENSION else None,
     )
-
-
-def error_of(ratios: Validated[Ratios], ridge: Validated[float | str], target: Validated[str]) -> Values:
-    """ICL or IDG error at a ridge, or at the best ridge for that error if ridge is "best".
-
-    Raises ValueError for another string, a negative ridge and an unknown target.
-    """
-    one_of("target", target, TARGETS)
-    if isinstance(ridge, str):
-        require(ridge == BEST, f'ridge must be a number >= 0 or "{BEST}"; got {ridge!r}.')
-        strength = best_ridge(ratios, target=target)
-    else:
-        strength = magnitude_number("ridge", ridge, zero=True, infinite=True)
-    return getattr(errors(ratios, ridge=strength), target)
-
-
-def _remark(quantity: str, found: tuple[tuple[float, float], ...], floor: float, best: float) -> str:
-    if found == ((0.0, np.inf),):
-        return f"Any {quantity} reaches it."
-    if found == ((np.inf, np.inf),):
-        return f"It is reached only at {quantity} = inf: the error there is {floor:.4g}."
-    if len(found) == 1 and found[0][1] == np.inf:
-        return f"Any {quantity} from {found[0][0]:.4g} on reaches it."
-    spans = " or ".join(f"{low:.4g}" + f" to {high:.4g}" * (low < high) for low, high in found)
-    return f"{quantity} = {spans}: outside the error is larger. It is least, {floor:.4g}, at {quantity} = {best:.4g}."
-
-
-def _help(
-    quantity: str,
-    others: dict[str, float],
-    noise: float,
-    ridge: Validated[float | str],
-    target: str,
-    level: float,
-    floor: float,
-) -> str:
-    """Changes that would lower the floor: each other ratio, or the ridge, at its best."""
-    quieter = f"Label noise alone costs {noise:g}" if level < noise else ""
-    offers = []
-    for name in others:
-        heights = error_of(
-            Ratios(**{**others, quantity: _COARSE, name: _COARSE[:, None]}, noise=noise), ridge, target
-        )
-        least_at = np.min(heights, axis=1)
-        offers.append((float(np.min(least_at)), f"{name} = {_COARSE[int(np.argmin(least_at))]:.3g}"))
-    if ridge != BEST:
-        chosen = error_of(Ratios(**{**others, quantity: _COARSE}, noise=noise), BEST, target)
-        offers.append((float(np.min(chosen)), "the best ridge"))
-    lower = sorted(offer for offer in offers if offer[0] < 0.999 * floor)
-    if not lower:
-        return f"{quieter or 'No other ratio and no ridge lowers that'}: only less noise helps."
-    offered = (f"{height:.4g}{' (enough)' if height <= level else ''} with {change}" for height, change in lower)
-    return f"{quieter and quieter + ', so less of it is needed. '}The least error would be {', '.join(offered)}."
-
-
-def _limit(size: float) -> float:
-    return 0.0 if size <= LEAST else size
 
 
 def _require_question(quantity: Validated[str], given: dict[str, Any], target: Validated[str]) -> None:

@@ -22,12 +22,15 @@ from iclab.planning.flags import (
 )
 
 if TYPE_CHECKING:
-    from iclab.outcomes import FittedErrors
+    from iclab.outcomes import Errors, FittedErrors
 
 __all__ = [
     "QUESTIONS", "HowLongContexts", "HowManySequences", "HowManyTasks", "MemorizeOrLearn", "WhatWillARunShow",
     "WhichRidge", "WhichSplit",
 ]  # fmt: skip
+
+
+KINDS = {"icl": "on new tasks", "idg": "on the pool", "train": "on its data"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,24 +171,27 @@ class WhatWillARunShow(Question):
             ridge=self.ridge,
         )
         approximations = {"limit D → ∞": found.limit, "pool": found.pool}
-        remark = "The correction for unequal leverage needs at least 5 dimensions."
+        remarks = ["The correction for unequal leverage needs at least 5 dimensions."]
         if found.leverage is not None:
             approximations["pool and leverage"] = found.leverage
-            remark = "The last approximation is the closest to the mean of runs."
-        kinds, numbers = ("icl", "idg", "train"), asdict(found)
+            remarks = [] if self.runs else ["With --runs 32 or more the means of drawn runs stand beside."]
+        numbers = asdict(found)
         rows = [
-            (name, *(f"{getattr(errors, kind):.4g}" for kind in kinds)) for name, errors in approximations.items()
+            (name, *(f"{getattr(errors, kind):.4g}" for kind in KINDS)) for name, errors in approximations.items()
         ]
         if self.runs:
             mean, deviation = self._band()
-            spans = (f"{getattr(mean, kind):.4g} ± {2 * getattr(deviation, kind):.2g}" for kind in kinds)
+            spans = (f"{getattr(mean, kind):.4g} ± {2 * getattr(deviation, kind):.2g}" for kind in KINDS)
             rows.append((f"{self.runs} runs", *spans))
-            remark += " The band is two standard deviations of single runs; about 95 % of runs fall into it."
+            remarks += [
+                _closest(approximations, mean),
+                "The band is two standard deviations of single runs; about 95 % of runs fall into it.",
+            ]
             numbers["runs"] = {"mean": asdict(mean), "deviation": asdict(deviation)}
         return Answer(
-            ("approximation", "on new tasks", "on the pool", "on its data"),
+            ("approximation", *KINDS.values()),
             tuple(rows),
-            (remark,),
+            tuple(remarks),
             numbers,
             lambda figure: figures.forecast_figure(figure, self, found),
         )
@@ -201,6 +207,18 @@ class WhatWillARunShow(Question):
         even = self.tasks is None or self.sequences % self.tasks == 0
         size = Pretraining(self.dimension, self.context_length, self.sequences, self.tasks, self.noise, balanced=even)
         return band(size, ridge=self.ridge, runs=self.runs, key=key_of(0))
+
+
+def _closest(approximations: "Mapping[str, Errors]", mean: "FittedErrors") -> str:
+    """The approximation closest to the mean of the drawn runs, for each error, with its distance."""
+    said = []
+    for kind, where in KINDS.items():
+        height = float(getattr(mean, kind))
+        gaps = {name: float(getattr(errors, kind)) - height for name, errors in approximations.items()}
+        name = min(gaps, key=lambda one: abs(gaps[one]) if math.isfinite(gaps[one]) else math.inf)
+        off = f" ({100 * gaps[name] / height:+.2g} %)" if height > 0 and math.isfinite(gaps[name]) else ""
+        said.append(f"{where} {name}{off}")
+    return f"Closest to the mean of these runs: {', '.join(said)}."
 
 
 def _unless(ratios: Any) -> str:

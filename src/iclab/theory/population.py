@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from iclab.numerics import (
@@ -25,10 +25,11 @@ from iclab.problem import Regression, checked_lengths
 
 __all__ = [
     "NORMALIZATIONS", "Modes", "Moments", "best_gamma", "best_loss", "gradient", "loss", "modes", "moments",
-    "moments_from",
+    "moments_from", "significant",
 ]  # fmt: skip
 
 NORMALIZATIONS = ("length", "tokens", "none")
+ROUNDING = 1e-11  # of the largest singular value; at condition 1e5 of the covariances rounding reaches 1e-12 of it
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ def moments_from(
 
     `normalization` names the divisor of the summary Σ y x: the "length" n of its context, its "tokens" n + 1,
     or "none". With ρ = n/divisor, B = ⟨ρ⟩ ΛΩΛ and C = ⟨ρ²⟩ ΛΩΛ + ⟨ρ²/n⟩ (ΛΩΛ + (tr ΩΛ + noise) Λ). The query's
-    label carries the noise too. Commuting covariances are not needed, singular ones are allowed.
+    label carries the noise too. Commuting covariances are not needed, singular ones are allowed: tasks in directions
+    without inputs leave the noise alone.
 
     Raises ValueError for covariances that are not symmetric positive semidefinite, for lengths below 1 and for
     negative noise.
@@ -112,6 +114,7 @@ def moments_from(
     one_of("normalization", normalization, NORMALIZATIONS)
     length = np.array(checked_lengths(context_lengths, "context_lengths"), dtype=float)
     gain = {"length": np.ones_like(length), "tokens": length / (length + 1), "none": length}[normalization]
+    tasks = np.zeros_like(tasks) if _apart(inputs, tasks) else tasks
     signal = inputs @ tasks @ inputs
     null_loss = float(np.sum(tasks * inputs) + variance)
     cross = np.mean(gain) * signal
@@ -155,7 +158,8 @@ def modes(moments: Validated[Moments]) -> Modes:
     """Singular modes of C^-1/2 B Λ^-1/2, largest contribution first.
 
     A contribution is a squared singular value; a set of modes has the loss null − Σ contribution. Directions in which
-    inputs never point have none and come last. Cost: three dense decompositions of D × D matrices.
+    inputs or tasks never point have none and come last: contributions below 1e-22 of the largest are rounding, and 0
+    here. Cost: three dense decompositions of D × D matrices.
 
     Source: zhang2025training, eqs. 18 and 19; general covariances derived in docs/derivations/population.
     """
@@ -163,13 +167,21 @@ def modes(moments: Validated[Moments]) -> Modes:
     white = _inverse_root(moments.input_covariance)
     root = white @ _inverse_root(white.T @ moments.second @ white)
     left, singular, right = np.linalg.svd(root.T @ moments.cross @ white)
-    count = len(singular)
+    singular, count = np.where(significant(singular), singular, 0.0), len(singular)
     pad = ((0, 0), (0, moments.dimension - count))
     return Modes(
         contribution=np.pad(singular**2, pad[1:]),
         left=np.pad(root @ left[:, :count] * singular, pad),
         right=np.pad(white @ right[:count].T, pad),
     )
+
+
+def significant(singular: Validated[Float[np.ndarray, "mode"]]) -> Bool[np.ndarray, "mode"]:
+    """True for the singular values of C^-1/2 B Λ^-1/2 above their rounding; a mode of any other contributes nothing.
+
+    Source: no formula; contributions as in docs/derivations/population.
+    """
+    return singular > ROUNDING * np.max(singular, initial=0.0)
 
 
 def best_gamma(moments: Validated[Moments], *, rank: Validated[int | None] = None) -> Float[np.ndarray, "D D"]:
@@ -192,6 +204,13 @@ def best_loss(moments: Validated[Moments], *, rank: Validated[int | None] = None
     """
     instance("moments", moments, Moments)
     return float(moments.null_loss - np.sum(modes(moments).contribution[: _rank(moments, rank)]))
+
+
+def _apart(inputs: Float[np.ndarray, "D D"], tasks: Float[np.ndarray, "D D"]) -> bool:
+    """True where inputs and tasks share no direction, so that ΛΩ is no more than rounding."""
+    inputs, tasks = inputs / np.max(np.abs(inputs)), tasks / (np.max(np.abs(tasks)) or 1.0)
+    rounding = len(inputs) * np.finfo(float).eps * (np.abs(inputs) @ np.abs(tasks))
+    return bool(np.all(np.abs(inputs @ tasks) <= rounding))
 
 
 def _rank(moments: Moments, rank: int | None) -> int:

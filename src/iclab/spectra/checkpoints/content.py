@@ -12,7 +12,10 @@ from iclab.spectra.checkpoints.tensors import FLOATS, Tensor
 __all__ = ["Content", "content"]
 
 _CHUNK = 2**20  # numbers at a time
+_SQUARES = 1e-280  # least sum of squares that no underflow has touched
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_MANY = {"BF16": 256, "F16": 256, "F8_E4M3": 4096, "F8_E5M2": 4096}  # numbers; 4 of wider formats
+_WIDE = ("F64", "F32")
 _EXPONENT = {"F64": 0x7FF << 52, "F32": 0xFF << 23, "F16": 0x1F << 10, "BF16": 0xFF << 7, "F8_E5M2": 0x1F << 2}
 
 
@@ -26,34 +29,50 @@ class Content:
     norm: float  # Frobenius; nan where a number is not finite
     nonfinite: int = 0
     first_nonfinite: tuple[int, ...] | None = None
+    nans: int = 0  # of the non-finite numbers; the others are infinities
 
     @property
     def zero(self) -> bool:
         """True where every number is zero."""
         return self.norm == 0
 
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return math.prod(self.shape)
+
+    @property
+    def many(self) -> bool:
+        """True for a matrix of so many numbers that it cannot take an old value again while others move on.
+
+        In 16 bits and fewer, updates are rounded away and numbers flicker between neighbors; vectors of gains and
+        biases then return to what they were.
+        """
+        least = _MANY.get(self.stored, 4)
+        return self.size >= least if len(self.shape) > 1 else self.size >= 8 * least and self.stored in _WIDE
+
 
 def content(tensor: Tensor) -> Content:
     """Content of a tensor, read in chunks of 2^20 numbers."""
     total = hashlib.blake2b(f"{tensor.stored} {tensor.shape} ".encode(), digest_size=16)
-    squares, bad, first, read = 0.0, 0, None, 0
+    norm, bad, nans, first, read = 0.0, 0, 0, None, 0
     for chunk in _chunks(tensor.array()):
         bits = chunk.view(_UNSIGNED[chunk.dtype.itemsize]) if tensor.floating else chunk
         if tensor.floating:
             bits = _unsigned_zero(bits)
         total.update(np.ascontiguousarray(bits).data)
-        added = _squares(chunk)
+        added = _norm(chunk)
         if not math.isfinite(added):  # nan, infinity or overflow
             broken = _not_finite(bits, tensor.stored)
             count = int(np.count_nonzero(broken))
             if count and first is None:
                 first = read + int(np.argmax(broken))
             bad += count
-        squares += added
+            nans += int(np.count_nonzero(np.isnan(chunk[broken].astype(np.float64))))
+        norm = math.hypot(norm, added)
         read += chunk.size
     where = None if first is None else tuple(int(index) for index in np.unravel_index(first, tensor.shape or (1,)))
-    norm = math.nan if bad else math.sqrt(squares)
-    return Content(total.hexdigest(), tensor.shape, tensor.stored, norm, bad, where)
+    return Content(total.hexdigest(), tensor.shape, tensor.stored, math.nan if bad else norm, bad, where, nans)
 
 
 def _chunks(array: np.ndarray) -> Iterator[np.ndarray]:
@@ -81,9 +100,17 @@ def _not_finite(bits: np.ndarray, stored: str) -> np.ndarray:
     return bits & mask == mask
 
 
-def _squares(chunk: np.ndarray) -> float:
+def _norm(chunk: np.ndarray) -> float:
+    """Root of the sum of squares, in units of the largest number where squares overflow or underflow."""
     if chunk.dtype not in FLOATS.values():
-        return float(np.count_nonzero(chunk))
+        return math.sqrt(np.count_nonzero(chunk))
     values = chunk.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(values @ values)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        squares = float(values @ values)
+        if _SQUARES < squares < math.inf or not values.size:
+            return math.sqrt(squares)
+        largest = float(np.max(np.abs(values)))
+        if largest == 0 or not math.isfinite(largest):
+            return largest
+        scaled = values / largest
+        return largest * math.sqrt(float(scaled @ scaled))

@@ -1,25 +1,27 @@
 """Checkpoints of a folder: the files that hold their weights, and the entries that are none."""
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from iclab.numerics import require
+from iclab.spectra.checkpoints.listing import Found, beside_index, in_order, sharded
 from iclab.spectra.checkpoints.names import path_below, quoted, terminal
-from iclab.spectra.checkpoints.paths import bare_name, entries, json_file, regular_file
-from iclab.spectra.checkpoints.steps import says_step, step_of
-from iclab.spectra.checkpoints.tensors import Skipped
+from iclab.spectra.checkpoints.paths import bare_name, entries, inside, regular_file
+from iclab.spectra.checkpoints.steps import says_step
+from iclab.spectra.checkpoints.tensors import PARTS, Skipped
 
-__all__ = ["CANONICAL", "FORMATS", "SUPPORTED", "Found", "series"]
+__all__ = ["CANONICAL", "FORMATS", "SUPPORTED", "series"]
 
 CANONICAL = (
-    "model.safetensors.index.json",
     "model.safetensors",
+    "model.safetensors.index.json",
     "adapter_model.safetensors",
-    "pytorch_model.bin.index.json",
     "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
     "adapter_model.bin",
-)
+)  # the first of them is read, as other libraries do: an index beside a whole file is of an older save
 FORMATS = (
     ".safetensors",
     ".npz",
@@ -36,72 +38,47 @@ _NEVER = re.compile(
     r"training_args\.bin|optimizer.*\.(?:pt|bin|safetensors)|scheduler\.(?:pt|bin)|rng_state.*\.pth|scaler\.pt|random_states.*\.pkl"
     r"|.*optim_states\.pt|.*\.distcp|\.metadata"
 )
+_JOIN = "join them into one file with torch.distributed.checkpoint.format_utils.dcp_to_torch_save"
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.(?:safetensors|bin)$")
-
-
-@dataclass(frozen=True)
-class Found:
-    """One checkpoint on disk: its path, its files, and the shards that its index names but the folder lacks."""
-
-    path: Path
-    files: tuple[Path, ...]
-    missing: tuple[str, ...] = ()
-    step: int | None = None
 
 
 def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], list[Skipped]]:
     """Checkpoints of a path in order of their steps, and the entries that are none, with reasons.
 
-    Raises ValueError, listing the formats that are read, where there is no checkpoint.
+    An entry that cannot be read stays in its place with its trouble. Raises ValueError, listing the formats that are
+    read, where there is no checkpoint, and the trouble where all entries have one.
     """
     require(path.exists(), f"the path must exist; got {quoted(str(path))}. {SUPPORTED}")
     if not path.is_dir():
-        return _in_order([_file(path, path)], [])
+        return in_order([_file(path, path)], [])
     if (path / "snapshots").is_dir() and (path / "refs").is_dir():
         return _revisions(path, allow_partial)
     found, skipped = _folders_below(path, allow_partial)
-    found += [_file(entry, path) for entry in _loose(path, path)]
-    whole = _folder(path, path, allow_partial)
-    if whole is not None:  # other entries are a series only where their names state steps
-        stepped = [entry for entry in found if says_step(entry.path.name)]
+    found += [one for entry in _loose(path, path) if (one := _tried(entry, lambda entry: _file(entry, path)))]
+    stepped = [entry for entry in found if says_step(entry.path.name)]
+    whole = _tried(path, lambda folder: _folder(folder, path, allow_partial))
+    if whole is not None and not (whole.trouble and stepped):  # others are a series where their names state steps
         others = [entry for entry in found if entry not in stepped] if stepped else found
         skipped += [Skipped(path_below(entry.path, path), "beside the weights of the folder") for entry in others]
         if stepped:
             skipped.append(Skipped(path_below(whole.files[0], path), "weights beside a series: they state no step"))
         found = stepped or [whole]
+    elif whole is not None:
+        skipped.append(Skipped(terminal(path.name), f"weights beside a series: {whole.trouble}"))
     require(
         bool(found),
-        f"{quoted(path.name)} must hold weights; there are none. {SUPPORTED}"
+        f"{quoted(path.name)} must hold weights; there are none: {_nothing(path, path)}. {SUPPORTED}"
         + ("".join(f"\n  {entry.name}: {entry.reason}" for entry in skipped[:20])),
     )
-    return _in_order(found, skipped)
+    return in_order(found, skipped)
 
 
-def _in_order(
-    found: list[Found], skipped: list[Skipped], *, words_only: bool = False
-) -> tuple[list[Found], list[Skipped]]:
-    """Checkpoints in order of the steps in their names; a single one needs none.
-
-    Raises ValueError with the candidates for a name with several numbers.
-    """
-    if len(found) == 1:
-        return [replace(found[0], step=_single_step(found[0]))], skipped
-    stepped, unnumbered = [], []
-    for entry in found:
-        step = step_of(entry.path.name) if says_step(entry.path.name) or not words_only else None
-        (unnumbered if step is None else stepped).append(replace(entry, step=step))
-    names = ", ".join(quoted(entry.path.name) for entry in unnumbered[:5])
-    require(bool(stepped), f"names of checkpoints must state their steps; got {names}. Write step100, say.")
-    left = [Skipped(terminal(entry.path.name), "its name states no step") for entry in unnumbered]
-    return sorted(stepped, key=lambda entry: (entry.step, entry.path.name)), [*skipped, *left]
-
-
-def _single_step(entry: Found) -> int | None:
-    """Step of a single checkpoint: the number in the name of a file, or after a word for steps in a folder's."""
+def _tried(entry: Path, make: Callable[[Path], Found | None]) -> Found | None:
+    """The finding of `make` in an entry, or the entry with its trouble."""
     try:
-        return step_of(entry.path.name) if says_step(entry.path.name) or not entry.path.is_dir() else None
-    except ValueError:
-        return None
+        return make(entry)
+    except (ValueError, OSError) as error:
+        return Found(entry, (), trouble=str(error))
 
 
 def _file(path: Path, root: Path) -> Found:
@@ -121,23 +98,21 @@ def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[S
             skipped.append(
                 Skipped(path_below(entry, path), "unfinished: it has the name of a checkpoint being written")
             )
-        elif entry.is_dir():
-            inner = _folder(entry, path, allow_partial)
-            files = _loose(entry, path) if inner is None else []
-            if inner is not None or len(files) == 1:
-                found.append(inner or Found(entry, (_file(files[0], path).path,)))
+        elif entry.is_dir() or (entry.is_symlink() and not entry.exists() and says_step(entry.name)):
+            inner = _tried(entry, lambda entry: _below(entry, path, allow_partial))
+            if inner is None:
+                skipped.append(Skipped(path_below(entry, path), _nothing(entry, path)))
             else:
-                reason = (
-                    "several files of weights, none of them named as the checkpoint" if files else _nothing(entry)
-                )
-                skipped.append(Skipped(path_below(entry, path), reason))
+                found.append(inner)
     return found, skipped
 
 
-def _nothing(folder: Path) -> str:
-    if next(folder.glob("*.distcp"), None) is not None:
-        return "distributed parts (.distcp): join them with torch.distributed.checkpoint and save one file"
-    return "no weights in it"
+def _below(entry: Path, root: Path, allow_partial: bool) -> Found | None:
+    """The checkpoint in a subfolder, under a canonical name or as its only file of weights."""
+    require(entry.exists(), f"{quoted(path_below(entry, root))} must be a folder; it is a link that leads nowhere.")
+    inner = _folder(entry, root, allow_partial)
+    files = _loose(entry, root) if inner is None else []
+    return inner or (Found(entry, (_file(files[0], root).path,)) if len(files) == 1 else None)
 
 
 def _loose(folder: Path, root: Path) -> list[Path]:
@@ -153,38 +128,44 @@ def _loose(folder: Path, root: Path) -> list[Path]:
     return list(kept.values())
 
 
+def _nothing(folder: Path, root: Path) -> str:
+    """Reason for which a folder is no checkpoint, with the way to read what it holds."""
+    if len(_loose(folder, root)) > 1:
+        return "several files of weights, none of them named as the checkpoint"
+    below = [entry for entry in entries(folder, root) if entry.is_dir() and inside(entry.resolve(), root)]
+    for place in (folder, *below):
+        if next(place.glob("*.distcp"), None) is not None:
+            where = "" if place == folder else f" in {quoted(path_below(place, root))}"
+            return f"distributed parts (.distcp){where}: {_JOIN}"
+    if any(next(place.glob("*zero_pp_rank_*"), None) is not None for place in (folder, *below)):
+        return f"{PARTS}: run it in {quoted(path_below(folder, root))} and read what it writes"
+    nested = [entry for entry in below if any(_there(entry / name) for name in CANONICAL) or _loose(entry, root)]
+    if nested and folder != root:
+        first = quoted(path_below(nested[0], root))
+        return f"a folder of {len(nested)} checkpoints itself, {first} the first: give the path of that folder"
+    return "no weights in it"
+
+
 def _folder(folder: Path, root: Path, allow_partial: bool) -> Found | None:
     """The checkpoint in a folder, by the names of its files, or None."""
-    name = next((name for name in CANONICAL if (folder / name).is_symlink() or (folder / name).exists()), None)
+    name = next((name for name in CANONICAL if _there(folder / name)), None)
     if name is None:
         shards = sorted(entry.name for entry in entries(folder, root) if _SHARD.search(entry.name))
         require(
             not shards,
             f"shards must come with their index; {quoted(path_below(folder, root))} has {len(shards)} shards such as "
-            f"{quoted(shards[0] if shards else '')} and no model.safetensors.index.json. Is the download whole?",
+            f"{quoted(shards[0] if shards else '')} and no model.safetensors.index.json. Is it still being "
+            "written, or is the download not whole?",
         )
         return None
     regular_file(folder / name, root)
-    if not name.endswith(".index.json"):
-        return Found(folder, (folder / name,))
-    return _sharded(folder, name, root, allow_partial)
+    if name.endswith(".index.json"):
+        return sharded(folder, name, root, allow_partial)
+    return beside_index(Found(folder, (folder / name,)), root)
 
 
-def _sharded(folder: Path, name: str, root: Path, allow_partial: bool) -> Found:
-    weight_map = json_file(folder / name, root).get("weight_map")
-    require(isinstance(weight_map, dict) and bool(weight_map), f"{quoted(name)} must have a weight_map; it has none.")
-    shards = sorted({bare_name(shard, name) for shard in weight_map.values()})  # type: ignore[union-attr]
-    present = [shard for shard in shards if (folder / shard).is_symlink() or (folder / shard).exists()]
-    missing = tuple(shard for shard in shards if shard not in present)
-    require(
-        allow_partial or not missing,
-        f"every shard that {quoted(name)} names must be there; {', '.join(quoted(s) for s in missing[:5])} of "
-        f"{len(shards)} is not. The download is not whole; allow_partial reads what is there.",
-    )
-    require(bool(present), f"no shard that {quoted(name)} names is there. The download is not whole.")
-    for shard in present:
-        regular_file(folder / shard, root)
-    return Found(folder, tuple(folder / shard for shard in present), missing)
+def _there(path: Path) -> bool:
+    return path.is_symlink() or path.exists()
 
 
 def _revisions(cache: Path, allow_partial: bool) -> tuple[list[Found], list[Skipped]]:
@@ -193,12 +174,17 @@ def _revisions(cache: Path, allow_partial: bool) -> tuple[list[Found], list[Skip
     for reference in sorted((cache / "refs").rglob("*")):
         if reference.is_dir():
             continue
-        commit = bare_name(regular_file(reference, cache).read_text(errors="replace")[:200].strip(), reference.name)
-        folder = cache / "snapshots" / commit
-        inner = _folder(folder, cache, allow_partial) if folder.is_dir() else None
+        inner = _tried(reference, lambda reference: _revision(reference, cache, allow_partial))
         if inner is None:
             skipped.append(Skipped(terminal(reference.name), "a revision without weights in this cache"))
         else:
-            found.append(Found(reference, inner.files, inner.missing))
+            found.append(replace(inner, path=reference))
     require(bool(found), f"the hub cache {quoted(cache.name)} holds no weights. Download the revisions first.")
-    return _in_order(found, skipped, words_only=True)
+    return in_order(found, skipped, words_only=True)
+
+
+def _revision(reference: Path, cache: Path, allow_partial: bool) -> Found | None:
+    """The checkpoint of the commit that a branch names."""
+    commit = bare_name(regular_file(reference, cache).read_text(errors="replace")[:200].strip(), reference.name)
+    folder = cache / "snapshots" / commit
+    return _folder(folder, cache, allow_partial) if folder.is_dir() else None

@@ -1,4 +1,4 @@
-"""A cache of the contents of checkpoints, by path, size and time of their files."""
+"""A cache of the contents of checkpoints, by path, size, times and number of their files."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ class Ledger:
     ) -> dict[str, Content]:
         """Content of each tensor: from the cache where files are unchanged, else read and cached."""
         cached = None if rehash else _cached(self._page(checkpoint), checkpoint)
-        if cached is not None:
+        if cached is not None and (opened is None or set(cached) == set(opened.tensors)):
             return cached
         fresh = contents(opened or checkpoint.open())
         if checkpoint.files:
@@ -57,7 +57,9 @@ def contents(opened: Contents) -> dict[str, Content]:
 
 
 def _stamps(checkpoint: Checkpoint) -> list[list[Any]]:
-    return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in checkpoint.files]
+    """Name, size, times and number of each file. A copy can keep size and time, but no time of its last change."""
+    found = [(file.name, file.stat()) for file in checkpoint.files]
+    return [[name, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino, s.st_dev] for name, s in found]
 
 
 def _cached(page: Path, checkpoint: Checkpoint) -> dict[str, Content] | None:

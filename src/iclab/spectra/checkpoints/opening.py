@@ -1,26 +1,29 @@
 """Series of checkpoints from a path, or from state dicts in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from iclab.numerics import require, whole_number
 from iclab.spectra.checkpoints import folders, npz_file, safetensors_file, state_dicts
+from iclab.spectra.checkpoints.listing import Found
 from iclab.spectra.checkpoints.names import path_below, quoted
 from iclab.spectra.checkpoints.paths import json_file, regular_file
 from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series, one_in
-from iclab.spectra.checkpoints.tensors import Tensor
+from iclab.spectra.checkpoints.tensors import PARTS, Tensor
 from iclab.spectra.checkpoints.zips import MEMORY
 
 __all__ = ["of_states", "read"]
 
 
 def read(path: str | Path, *, every: int = 1, allow_partial: bool = False, memory_limit: int = MEMORY) -> Series:
-    """Checkpoints of a folder, or of one file, in order of their steps; only names are read.
+    """Checkpoints of a folder, or of one file, in order of their steps; no weights are read.
 
     Every `every`-th is kept, and always the last. With `allow_partial` a checkpoint that lacks shards is read
-    without them. `memory_limit` bounds the bytes of a file that cannot be mapped.
+    without them. `memory_limit` bounds the bytes of a file that cannot be mapped. The step inside a torch file goes
+    before the one in its name. An entry that cannot be read keeps its place, and says why when it is opened.
 
     Raises ValueError, with the reason and the formats that are read, for a path without checkpoints.
     """
@@ -36,10 +39,11 @@ def of_states(
     steps: Sequence[int] | None = None,
     *,
     config: Mapping[str, Any] | None = None,
+    adapter: Mapping[str, Any] | None = None,
 ) -> Series:
     """Series of state dicts in memory, of NumPy arrays or PyTorch tensors, by their steps.
 
-    `config` holds the entries of a config.json.
+    `config` holds the entries of a config.json, `adapter` those of an adapter_config.json.
 
     Raises ValueError unless there is one step for each.
     """
@@ -53,38 +57,45 @@ def of_states(
         whole_number("steps", step, least=0)
     return Series(
         tuple(
-            Checkpoint(step, f"step{step}", partial(_of_state, dict(state), dict(config or {})))
+            Checkpoint(step, f"step{step}", partial(_of_state, dict(state), dict(config or {}), adapter))
             for step, state in zip(numbers, states, strict=True)
         )
     )
 
 
-def _of_state(state: dict[Any, Any], config: dict[str, Any]) -> Contents:
+def _of_state(state: dict[Any, Any], config: dict[str, Any], adapter: Mapping[str, Any] | None) -> Contents:
     tensors, skipped = state_dicts.split(state)
-    return Contents(tensors, skipped, config)
+    return Contents(tensors, skipped, config, adapter)
 
 
-def _checkpoint(found: folders.Found, root: Path, memory_limit: int) -> Checkpoint:
-    opened = partial(_contents, found, root, memory_limit)
-    noted = _noted_step(found, root)
-    step = found.step if found.step is not None else noted
-    if step is None:  # a single checkpoint; torch files may hold their step
-        inside = found.files[0].suffix.lower() in (".pt", ".pth", ".ckpt")
-        step = (opened().noted or 0) if inside else 0
-    return Checkpoint(step, path_below(found.path, root), opened, found.files, found.missing, noted)
+def _checkpoint(found: Found, root: Path, memory_limit: int) -> Checkpoint:
+    opened, noted = partial(_contents, found, root, memory_limit), None
+    try:
+        noted = _noted_step(found, root)
+    except (ValueError, OSError) as error:  # of one entry; the others are read
+        opened = partial(_contents, replace(found, trouble=str(error)), root, memory_limit)
+    step = next((one for one in (found.step, noted) if one is not None), 0)
+    label = path_below(found.path, root)
+    return Checkpoint(step, label, opened, found.files, found.missing, noted, found.named)
 
 
-def _noted_step(found: folders.Found, root: Path) -> int | None:
+def _noted_step(found: Found, root: Path) -> int | None:
     """Step in the trainer_state.json of a folder."""
+    if not found.files or not found.path.is_dir():
+        return None
     state = found.files[0].parent / "trainer_state.json"
-    step = json_file(state, root).get("global_step") if state.is_file() and found.path.is_dir() else None
+    step = json_file(state, root).get("global_step") if state.is_file() else None
     return step if type(step) is int and step >= 0 else None
 
 
-def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
-    """Contents of all files of one checkpoint. Raises ValueError when two of them hold one name."""
+def _contents(found: Found, root: Path, memory_limit: int) -> Contents:
+    """Contents of all files of one checkpoint.
+
+    Raises ValueError for one with a trouble, when two of its files hold one name, and for parts of ZeRO-3.
+    """
+    require(not found.trouble, found.trouble)
     tensors: dict[str, Tensor] = {}
-    notes = [f"shard {quoted(shard)} is missing: its tensors are not analyzed" for shard in found.missing]
+    places: dict[str, str] = {}
     parts = []
     for file in found.files:
         regular_file(file, root)  # again: it may have been changed since the folder was listed
@@ -95,19 +106,43 @@ def _contents(found: folders.Found, root: Path, memory_limit: int) -> Contents:
             f"shards must share no tensor; {quoted(twice or '')} is in two of {path_below(found.path, root)}.",
         )
         tensors |= part.tensors
+        places |= dict.fromkeys([*part.tensors, *(one.name for one in part.skipped)], file.name)
         parts.append(part)
-    config = {key: value for part in parts for key, value in part.config.items()}
+    _require_gathered(tensors, path_below(found.path, root))
+    notes = [f"shard {quoted(shard)} is missing: its tensors are not analyzed" for shard in found.missing]
     return Contents(
         tensors,
         tuple(entry for part in parts for entry in part.skipped),
-        config | _json_near("config.json", found, root),
+        {key: value for part in parts for key, value in part.config.items()} | _json_near("config.json", found, root),
         _json_near("adapter_config.json", found, root) or None,
-        (*notes, *(note for part in parts for note in part.notes)),
+        (*notes, *_stale(found, places), *(note for part in parts for note in part.notes)),
         parts[0].noted,
+        tuple(name for name, shard in found.promised.items() if name not in places and shard not in found.missing),
     )
 
 
-def _json_near(name: str, found: folders.Found, root: Path) -> dict[str, Any]:
+def _require_gathered(tensors: Mapping[str, Tensor], label: str) -> None:
+    """Raise ValueError where most weights are empty, as ZeRO-3 leaves them when parameters are not gathered."""
+    floating = [tensor for tensor in tensors.values() if tensor.floating]
+    empty = [tensor.name for tensor in floating if tensor.size == 0]
+    require(
+        2 * len(empty) < max(len(floating), 1),
+        f"{quoted(label)} must hold weights; {len(empty)} of its {len(floating)} tensors are empty, as in {PARTS}.",
+    )
+
+
+def _stale(found: Found, places: Mapping[str, str]) -> Iterator[str]:
+    """Note on an index that is of another save than the files, although they hold all that it names."""
+    other = sum(places.get(name, shard) != shard for name, shard in found.promised.items())
+    unnamed = sum(name not in found.promised for name in places) if found.promised else 0
+    if other or unnamed:
+        yield (
+            f"the index of {quoted(found.path.name)} is of another save: {other} tensors lie in other files than it "
+            f"says, and it leaves {unnamed} out; the files are read"
+        )
+
+
+def _json_near(name: str, found: Found, root: Path) -> dict[str, Any]:
     """A JSON file in the folder of the weights, or else in that of the series; empty where there is none."""
     candidates = (found.files[0].parent / name, root / name)
     path = next((candidate for candidate in candidates if candidate.is_symlink() or candidate.exists()), None)

@@ -27,6 +27,8 @@ def tensors(path: Path) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:
     Raises ValueError for a file that is truncated, overlapping, too large in its header, or repeats a name.
     """
     start, header = _header(path)
+    for name, entry in header.items():
+        _check_entry(name, entry, path)
     try:
         with safe_open(path, framework="numpy"):  # checks offsets, shapes and length
             pass
@@ -66,6 +68,19 @@ def _header(path: Path) -> tuple[int, dict[str, Any]]:
     require(isinstance(header, dict), f"the header of {quoted(path.name)} must be a JSON object; it is not.")
     check_names(path.name, header)
     return 8 + length, header
+
+
+def _check_entry(name: str, entry: Any, path: Path) -> None:
+    """Raise ValueError, naming the tensor, for an entry of a header that does not describe one."""
+    if name == "__metadata__":
+        return
+    kinds = {"dtype": str, "shape": list, "data_offsets": list}
+    lacks = [key for key, kind in kinds.items() if not (isinstance(entry, dict) and isinstance(entry.get(key), kind))]
+    require(
+        not lacks,
+        f"{quoted(path.name)} must be a whole safetensors file; its header gives {quoted(name)} no "
+        f"{', '.join(lacks)}. Save it again with safetensors.",
+    )
 
 
 def check_names(where: str, names: Any) -> None:

@@ -23,6 +23,7 @@ class Contents:
     adapter: Mapping[str, Any] | None = None  # config of a low-rank adapter
     notes: tuple[str, ...] = ()
     noted: int | None = None  # step written inside a file
+    absent: tuple[str, ...] = ()  # tensors that the index promises and no shard holds
 
     @property
     def nbytes(self) -> int:
@@ -40,6 +41,7 @@ class Checkpoint:
     files: tuple[Path, ...] = ()
     missing: tuple[str, ...] = ()  # shards that the index names and the folder lacks
     noted: int | None = None  # step that its trainer wrote next to its files
+    named: int | None = None  # step that its name states, where its file holds another one
 
     def open(self) -> Contents:
         """Contents of the checkpoint, from the headers of its files alone."""

@@ -1,5 +1,6 @@
 """Entries of a state dict of PyTorch, NumPy or JAX, as arrays that share its memory."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import ml_dtypes
@@ -7,7 +8,20 @@ import numpy as np
 
 from iclab.spectra.checkpoints.tensors import PACKED, Skipped, Tensor, of_array
 
-__all__ = ["split"]
+__all__ = ["config_of_arguments", "plain", "split"]
+
+
+def plain(given: Any) -> dict[str, Any]:
+    """Entries of a mapping, or attributes of an object that holds settings; empty for anything else."""
+    if isinstance(given, Mapping):
+        return {str(key): value for key, value in given.items()}
+    return dict(vars(given)) if hasattr(given, "__dict__") else {}
+
+
+def config_of_arguments(given: Any) -> dict[str, Any]:
+    """Config of a model of nanoGPT from the arguments of its class; empty for other ones."""
+    found = plain(given)
+    return {**found, "model_type": "nanogpt"} if {"n_layer", "n_head", "n_embd"} <= set(found) else {}
 
 
 def split(state: dict[Any, Any]) -> tuple[dict[str, Tensor], tuple[Skipped, ...]]:

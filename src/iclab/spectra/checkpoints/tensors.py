@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import ml_dtypes
 import numpy as np
 
-__all__ = ["FLOATS", "INTEGERS", "PACKED", "Skipped", "Tensor", "of_array"]
+__all__ = ["FLOATS", "INTEGERS", "PACKED", "PARTS", "Skipped", "Tensor", "of_array"]
 
 FLOATS = {
     "F64": np.dtype("<f8"),
@@ -25,6 +25,7 @@ INTEGERS = {
     }.items()
 }  # fmt: skip
 PACKED = "packed codes of 8 or fewer bits: their spectra mean nothing; dequantize the model and save it again"
+PARTS = "parts of ZeRO-3; zero_to_fp32.py joins them"
 _NAMES = {dtype: name for name, dtype in {**FLOATS, **INTEGERS}.items()}
 
 

@@ -13,14 +13,15 @@ from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.safetensors_file import check_names
 from iclab.spectra.checkpoints.series import Contents
-from iclab.spectra.checkpoints.state_dicts import split
+from iclab.spectra.checkpoints.state_dicts import config_of_arguments, split
 from iclab.spectra.checkpoints.tensors import Skipped
 from iclab.spectra.checkpoints.zips import MEMORY, checked_members, is_zip
 
-__all__ = ["contents"]
+__all__ = ["contents", "step_inside"]
 
 _INERT = [argparse.Namespace, collections.Counter, pathlib.PosixPath, np.dtype, np.ndarray]
 _HOLDERS = ("state_dict", "model", "model_state_dict", "module")
+_STEPS = ("iter_num", "global_step", "global_steps", "step", "iteration")
 _RESAVE = (
     "Load it where you trust it and save the weights alone: "
     "from safetensors.torch import save_file; save_file(model.state_dict(), 'model.safetensors')"
@@ -41,6 +42,12 @@ def contents(path: Path, *, memory_limit: int = MEMORY) -> Contents:
     check_names(path.name, [str(key) for key in state])
     kept, others = split(state)
     return Contents(kept, (*skipped, *others), _config(content), notes=notes, noted=_step(content))
+
+
+def step_inside(path: Path, *, memory_limit: int = MEMORY) -> int | None:
+    """Step that a training script saved in the file, or None. Raises as `contents` does."""
+    content, _ = _loaded(path, memory_limit)
+    return _step(content) if isinstance(content, dict) else None
 
 
 def _loaded(path: Path, memory_limit: int) -> tuple[Any, tuple[str, ...]]:
@@ -115,14 +122,21 @@ def _is_state(value: Any) -> bool:
 
 def _config(content: dict[Any, Any]) -> dict[str, Any]:
     """Config of the model that a training script saved with its weights: nanoGPT's model_args."""
-    given = content.get("model_args")
-    given = vars(given) if isinstance(given, argparse.Namespace) else given
-    if isinstance(given, dict) and {"n_layer", "n_head", "n_embd"} <= set(given):
-        return {**given, "model_type": "nanogpt"}
-    return {}
+    return config_of_arguments(content.get("model_args"))
 
 
 def _step(content: dict[Any, Any]) -> int | None:
     """Step that a training script saved with the weights."""
-    noted = (content.get(key) for key in ("iter_num", "global_step", "step"))
-    return next((step for step in noted if type(step) is int and step >= 0), None)
+    found = (_whole(content.get(key)) for key in _STEPS)
+    return next((step for step in found if step is not None), None)
+
+
+def _whole(value: Any) -> int | None:
+    """A count that is stored as a number, or as an array or a tensor of one."""
+    if isinstance(value, bool) or not isinstance(getattr(value, "shape", ()), tuple) or getattr(value, "shape", ()):
+        return None
+    try:
+        number = value.item() if hasattr(value, "item") else value
+    except (RuntimeError, ValueError):
+        return None
+    return number if type(number) is int and number >= 0 else None

@@ -13,7 +13,7 @@ from iclab.spectra.layouts.forms import Config, Family
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.rules import Rule
 
-__all__ = ["FAMILIES", "Layout", "from_config"]
+__all__ = ["FAMILIES", "Layout", "from_config", "layout_of"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,16 @@ def from_config(config: Config) -> Layout:
             f"reading it failed: {type(error).__name__}. Is it the config.json of this model?"
         ) from None
     return Layout(str(family), tuple(rules), geometry, caveats=notes)
+
+
+def layout_of(config: Config) -> Layout:
+    """Layout of the config that comes with a checkpoint. Raises ValueError for none, and for an unknown family."""
+    require(
+        "model_type" in config,
+        "the family of the model must be known; there is no config.json with a model_type. Give the config of the "
+        "model (of the base model for an adapter) or a mapping of its tensors.",
+    )
+    return from_config(config)
 
 
 FAMILIES: dict[str, Callable[[Config], Family]] = {

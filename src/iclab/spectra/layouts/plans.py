@@ -14,7 +14,7 @@ from iclab.spectra.checkpoints.series import Contents
 from iclab.spectra.checkpoints.tensors import Skipped, Tensor
 from iclab.spectra.circuits.weights import AttentionWeights, InputNorm, QueryKeyNorm
 from iclab.spectra.layouts.adapters import adapted
-from iclab.spectra.layouts.families import Layout, from_config
+from iclab.spectra.layouts.families import Layout, layout_of
 from iclab.spectra.layouts.rules import ATTENTION, PARTS, Match, TowerLayer, matched, unwrapped
 from iclab.spectra.layouts.skipping import no_role, unreadable
 from iclab.spectra.layouts.splitting import check, check_axes, check_norm, check_widths, head_dim_of, split
@@ -284,12 +284,7 @@ def planned(
 
     Raises ValueError as `tensor_plan` does, and for a config without a family.
     """
-    require(
-        layout is not None or "model_type" in contents.config,
-        "the family of the model must be known; there is no config.json with a model_type. Give the config of the "
-        "model (of the base model for an adapter) or a mapping of its tensors.",
-    )
-    read = layout or from_config(contents.config)
+    read = layout or layout_of(contents.config)
     applied = adapted(contents.tensors, contents.adapter, read, base=base)
     made = tensor_plan(applied.tensors, read, known=known)
     return replace(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from iclab.numerics import Validated, positive, require, whole_number
 from iclab.spectra.measures import ranks
+from iclab.spectra.measures.units import moderate
 
 __all__ = [
     "Measure", "Shape", "averaged_level", "distance_level", "gaussian_core", "level", "overlap_level",
@@ -109,7 +110,7 @@ def procrustes_level(
 
     Source: derived in docs/derivations/spectra.
     """
-    values = ranks.singular_values(np.asarray(reference, dtype=float))
+    values, _ = moderate(ranks.singular_values(np.asarray(reference, dtype=float)))
     sizes = _sizes(shape)
     outside = sizes[-1] - len(values)
     require(values[0] > 0 and outside >= 0, f"reference must hold 1 to {sizes[-1]} values, not all zero.")
@@ -119,8 +120,9 @@ def procrustes_level(
     for _ in range(_PROCRUSTES_DRAWS):
         inside, size = _parts(rng, sizes, len(values), outside)
         along = np.sum(np.linalg.svd(share[:, None] * inside.T, compute_uv=False)) / size
-        found.append(np.sqrt(max(1 + norm_ratio**2 - 2 * norm_ratio * along, 0.0)))
-    return float(np.mean(found)), float(np.std(found, ddof=1))
+        found.append(np.hypot(norm_ratio - along, np.sqrt(max(1 - along**2, 0.0))))
+    unit, exponent = moderate(np.array(found))
+    return float(np.ldexp(np.mean(unit), exponent)), float(np.ldexp(np.std(unit, ddof=1), exponent))
 
 
 def _parts(

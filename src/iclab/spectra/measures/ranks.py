@@ -11,7 +11,8 @@ from jaxtyping import Float, Shaped
 
 from iclab.numerics import Validated, Values, positive, require, share, whole_number
 from iclab.spectra.measures.factors import Matrix, Product, float64, numbers
-from iclab.spectra.measures.spectrum import Spectrum, spectrum
+from iclab.spectra.measures.spectrum import Spectrum, spectrum_in_units
+from iclab.spectra.measures.units import out_of_units
 
 __all__ = [
     "Ranked", "effective_rank", "energy", "energy_rank", "entropy_rank", "gap", "nuclear", "nuclear_rank",
@@ -26,20 +27,27 @@ _EPS = float(np.finfo(float).eps)
 def singular_values(x: Validated[Ranked]) -> Float[np.ndarray, "value"]:
     """Singular values of x, largest first; x itself, sorted, where it has one axis.
 
-    Raises ValueError for negative or non-finite values, for types that are no floats and for other shapes.
+    Raises ValueError for negative or non-finite values, for types that are no floats, for other shapes and for values
+    beyond the range of numbers.
     """
+    return out_of_units(*_in_units(x))
+
+
+def _in_units(x: Validated[Ranked]) -> tuple[Float[np.ndarray, "value"], int]:
+    """Singular values over 2^e and e, which is 0 unless squares of the entries are no numbers."""
     if isinstance(x, Spectrum):
         require(x.route != "randomized", "x must hold all singular values; got leading ones. Use `stable_rank`.")
-        return x.values
+        return x.values, 0
     if isinstance(x, Product) or numbers("x", x).ndim != 1:
-        return spectrum(x).values
+        found, exponent = spectrum_in_units(x)
+        return found.values, exponent
     values = float64(x)
     least = float(np.min(values, initial=np.inf))
     require(
         values.size > 0 and least >= 0,
         f"singular values must be one or more and >= 0; got {len(values)}, least {least:g}.",
     )
-    return -np.sort(-values)
+    return -np.sort(-values), 0
 
 
 def effective_rank(x: Validated[Ranked], *, power: Validated[float] = 1, drop: Validated[int] = 0) -> float:
@@ -53,7 +61,7 @@ def effective_rank(x: Validated[Ranked], *, power: Validated[float] = 1, drop: V
     Source: roy2007effective, definition 1; mainali2025exact (marginalized); docs/derivations/spectra.
     """
     positive("power", power)
-    return float(entropy_rank(singular_values(x), power, whole_number("drop", drop, least=0)))
+    return float(entropy_rank(_in_units(x)[0], power, whole_number("drop", drop, least=0)))
 
 
 def stable_rank(x: Validated[Ranked]) -> float:
@@ -63,7 +71,7 @@ def stable_rank(x: Validated[Ranked]) -> float:
     """
     if isinstance(x, Spectrum) and x.route == "randomized":
         return (x.frobenius / float(x.values[0])) ** 2 if x.frobenius > 0 else np.nan
-    return float(stable(singular_values(x)))
+    return float(stable(_in_units(x)[0]))
 
 
 def participation_ratio(x: Validated[Ranked]) -> float:
@@ -71,7 +79,7 @@ def participation_ratio(x: Validated[Ranked]) -> float:
 
     Source: definition in docs/derivations/spectra.
     """
-    return float(participation(singular_values(x)))
+    return float(participation(_in_units(x)[0]))
 
 
 def nuclear_rank(x: Validated[Ranked]) -> float:
@@ -79,7 +87,7 @@ def nuclear_rank(x: Validated[Ranked]) -> float:
 
     Source: definition in docs/derivations/spectra.
     """
-    return float(nuclear(singular_values(x)))
+    return float(nuclear(_in_units(x)[0]))
 
 
 def energy_rank(x: Validated[Ranked], *, fraction: Validated[float]) -> float:
@@ -89,7 +97,7 @@ def energy_rank(x: Validated[Ranked], *, fraction: Validated[float]) -> float:
 
     Source: definition in docs/derivations/spectra.
     """
-    return float(energy(singular_values(x), share("fraction", fraction)))
+    return float(energy(_in_units(x)[0], share("fraction", fraction)))
 
 
 def spectral_gap(x: Validated[Ranked], *, k: Validated[int]) -> float:
@@ -101,7 +109,7 @@ def spectral_gap(x: Validated[Ranked], *, k: Validated[int]) -> float:
 
     Source: definition in docs/derivations/spectra.
     """
-    return float(gap(singular_values(x), whole_number("k", k)))
+    return float(gap(_in_units(x)[0], whole_number("k", k)))
 
 
 def rank_measures(

@@ -7,7 +7,8 @@ from numpy.typing import DTypeLike
 from iclab.numerics import Validated
 from iclab.spectra.measures.factors import Matrix, Product, float64, gram, matrix, numbers, precision
 from iclab.spectra.measures.ranks import Ranked, over_largest, singular_values
-from iclab.spectra.measures.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum
+from iclab.spectra.measures.spectrum import CONDITION, Gram, Spectrum, product_spectrum, spectrum_in_units
+from iclab.spectra.measures.units import moderate, product_in_units
 
 __all__ = ["factor_noise", "factor_rank", "numerical_rank", "product_rank", "reaches_rank", "tolerance"]
 
@@ -29,19 +30,21 @@ def numerical_rank(
     Source: derived in docs/derivations/spectra.
     """
     if isinstance(x, Product):
-        left, right = gram(x.left), gram(x.right.T, origin=x.right)
-        return product_rank(product_spectrum(left, right, lambda: x), x, left, right)
+        product, _ = product_in_units(x)
+        left, right = gram(product.left), gram(product.right.T, origin=product.right)
+        return product_rank(product_spectrum(left, right, lambda: product), product, left, right)
     floor = 0.0
     if not isinstance(x, Spectrum) and numbers("x", x).ndim != 1:
         array = matrix("x", x)
-        shape, stored, x = array.shape, array.dtype if stored is None else stored, spectrum(array)
+        shape, stored, x = array.shape, array.dtype if stored is None else stored, spectrum_in_units(array)[0]
         floor = x.floor
     if shape is None or stored is None:
         raise ValueError(
             "shape and stored must come with singular values: the rule depends on both. Give the (rows, columns) "
             "and the dtype the matrix was stored in."
         )
-    values = singular_values(x)
+    values, exponent = moderate(singular_values(x))
+    floor = float(np.ldexp(floor, -exponent))
     return int(np.sum(values > max(tolerance(values, shape, stored), floor)))
 
 

@@ -20,8 +20,11 @@ from iclab.spectra.measures.factors import (
     slices,
     triangle,
 )
+from iclab.spectra.measures.units import moderate, out_of_units, product_in_units
 
-__all__ = ["CONDITION", "Gram", "Spectrum", "leading_spectrum", "product_spectrum", "spectrum"]
+__all__ = [
+    "CONDITION", "Gram", "Spectrum", "leading_spectrum", "product_spectrum", "spectrum", "spectrum_in_units",
+]  # fmt: skip
 
 CONDITION = 1e6  # above it a Gram would lose more than 4 digits of the smallest value
 Gram = tuple[Float[np.ndarray, "r r"], float]  # of trace 1, and the norm of the matrix
@@ -49,15 +52,31 @@ def spectrum(x: Validated[Matrix]) -> Spectrum:
     largest, the route is QR of both factors of a product, or the decomposition of a matrix itself. A matrix of more
     than 64 MiB in float64 stays with its Gram, and values under the floor, 1.5e-8 of the largest, are noise.
 
-    Raises ValueError for entries that are not finite, for types that are no floats and for empty matrices.
+    Raises ValueError for entries that are not finite, for types that are no floats, for empty matrices and for
+    values beyond the range of numbers.
+
+    Source: derived in docs/derivations/spectra.
+    """
+    found, exponent = spectrum_in_units(x)
+    return _out_of_units(found, exponent)
+
+
+def spectrum_in_units(x: Validated[Matrix]) -> tuple[Spectrum, int]:
+    """The spectrum over 2^e and e, which is 0 unless squares of the entries are no numbers. Raises as spectrum().
 
     Source: derived in docs/derivations/spectra.
     """
     if isinstance(x, Product):
         for name, factor in (("left", x.left), ("right", x.right)):
             matrix(name, factor)
-        return product_spectrum(gram(x.left), gram(x.right.T, origin=x.right), lambda: x)
-    array = matrix("x", x)
+        product, exponent = product_in_units(x)
+        left, right = gram(product.left), gram(product.right.T, origin=product.right)
+        return product_spectrum(left, right, lambda: product), exponent
+    array, exponent = moderate(matrix("x", x))
+    return _matrix_spectrum(array), exponent
+
+
+def _matrix_spectrum(array: Shaped[np.ndarray, "m n"]) -> Spectrum:
     short = array if array.shape[0] >= array.shape[1] else array.T
     small, scale = gram(short, origin=array)
     values = np.sqrt(np.maximum(np.linalg.eigvalsh(small)[::-1], 0.0))
@@ -70,7 +89,8 @@ def spectrum(x: Validated[Matrix]) -> Spectrum:
 def product_spectrum(left: Gram, right: Gram, product: Callable[[], Product]) -> Spectrum:
     """Spectrum of a product from its Grams `gram(left)` and `gram(right.T)`, for heads that share a key.
 
-    `product` is called for the factors only where Grams are not accurate enough.
+    `product` is called for the factors only where Grams are not accurate enough. Raises ValueError where the
+    product of the norms is beyond the range of numbers.
 
     Source: derived in docs/derivations/spectra.
     """
@@ -78,6 +98,7 @@ def product_spectrum(left: Gram, right: Gram, product: Callable[[], Product]) ->
     if a == 0 or b == 0:
         factors = product()
         return Spectrum(np.zeros(min(*factors.shape, len(one))), "gram", 0.0, 0.0)
+    out_of_units(np.array([a]), int(np.frexp(b)[1]))
     bound = float(np.sqrt(np.linalg.norm(one, 1) * np.linalg.norm(two, 1)))  # of the largest value
     frobenius = a * b * float(np.sqrt(max(np.sum(one * two), 0.0)))
     core = _symmetric_core(one, two)
@@ -110,6 +131,7 @@ def leading_spectrum(
     """
     array = matrix("x", x)
     require_finite(array)
+    array, exponent = moderate(array)
     count = whole_number("count", count)
     require(count <= min(array.shape), f"count must be at most {min(array.shape)}; got {count}.")
     width = min(count + 16, min(array.shape))
@@ -120,7 +142,14 @@ def leading_spectrum(
         basis = np.linalg.qr(_times(array, sketch))[0]
     values = _svdvals(_times(array.T, basis))[:count]
     size = float(np.sqrt(sum(float(np.sum(part**2)) for part in slices(array))))
-    return Spectrum(values, "randomized", float(values[-1]), size)
+    return _out_of_units(Spectrum(values, "randomized", float(values[-1]), size), exponent)
+
+
+def _out_of_units(found: Spectrum, exponent: int) -> Spectrum:
+    if exponent == 0:
+        return found
+    ends = out_of_units(np.array([found.floor, found.frobenius]), exponent)
+    return Spectrum(out_of_units(found.values, exponent), found.route, float(ends[0]), float(ends[1]))
 
 
 def _symmetric_core(

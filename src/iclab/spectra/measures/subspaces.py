@@ -20,6 +20,7 @@ from iclab.spectra.measures.eigen import leading_vectors
 from iclab.spectra.measures.factors import Matrix, Product, float64, gram, matrix, numbers, triangle
 from iclab.spectra.measures.ranks import gap
 from iclab.spectra.measures.rounding import numerical_rank, reaches_rank
+from iclab.spectra.measures.units import in_units, moderate
 
 __all__ = [
     "Basis", "Side", "basis", "consecutive_overlaps", "overlap_of", "principal_angles", "procrustes_distance",
@@ -27,6 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 Side = Literal["left", "right"]
+_BEYOND = 200  # power of two of a ratio whose square is still a number, and 1 beside it rounding
 _STEEP = 1e-3  # relative size down to which singular vectors from a Gram are orthogonal to eps/1e-6
 
 
@@ -35,7 +37,7 @@ class Basis:
     """The k leading singular directions of a matrix on one side, in columns, and the values that go with all.
 
     `vectors` is None where the matrix has fewer than k directions above rounding. `gap` measures how well the
-    subspace is defined.
+    subspace is defined. Values alone are inf or 0 where they are beyond the range of numbers.
     """
 
     vectors: Float[np.ndarray, "n k"] | None
@@ -51,10 +53,12 @@ def basis(x: Validated[Matrix], *, k: Validated[int], side: Validated[Side] = "r
     Source: derived in docs/derivations/spectra.
     """
     k = whole_number("k", k)
-    given = _sided("x", x, side)
+    given, exponent = in_units(_sided("x", x, side))
     rows = _core(given)
     values, vectors = _decomposed(rows, min(k, *rows.shape))
-    return Basis(vectors if reaches_rank(given, values, k) else None, values, float(gap(values, k)))
+    with np.errstate(over="ignore", under="ignore"):
+        size = np.ldexp(values, exponent)
+    return Basis(vectors if reaches_rank(given, values, k) else None, size, float(gap(values, k)))
 
 
 def overlap_of(one: Basis, other: Basis) -> float:
@@ -153,7 +157,8 @@ def subspace_distance(
     Source: mainali2025exact, subspace distance; normalization and rank in docs/derivations/spectra.
     """
     _require_same_space(a, reference, side)
-    row, target = _sided("a", a, side), _core(_sided("reference", reference, side))
+    (row, _), (given, _) = in_units(_sided("a", a, side)), in_units(_sided("reference", reference, side))
+    target = _core(given)
     have = numerical_rank(row)
     kept = have if rank is None else whole_number("rank", rank)
     require(
@@ -177,19 +182,25 @@ def procrustes_distance(
 ) -> float:
     """min over orthogonal A of ‖A a − reference‖_F / ‖reference‖_F; side="left" rotates from the right.
 
-    Unlike the subspace distance it depends on singular values and scale. nan for a reference of zeros.
+    Unlike the subspace distance it depends on singular values and scale. nan for a reference of zeros, inf beyond the
+    range of numbers.
 
     Raises ValueError for matrices of different size on that side.
 
     Source: definition in docs/derivations/spectra.
     """
     _require_same_space(a, reference, side)
-    rows, target = _core(_sided("a", a, side)), _core(_sided("reference", reference, side))
+    (one, power), (two, other) = in_units(_sided("a", a, side)), in_units(_sided("reference", reference, side))
+    rows, target = _core(one), _core(two)
     largest = float(np.max(np.abs(target)))
     if largest == 0:
         return np.nan
     size = float(np.linalg.norm(target / largest))
     rows, target = rows / largest / size, target / largest / size
+    if power - other > _BEYOND:  # the reference is rounding beside a
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(np.linalg.norm(rows), power - other))
+    rows = np.ldexp(rows, power - other) if power != other else rows
     height = max(len(rows), len(target))
     rows, target = (np.pad(part, ((0, height - len(part)), (0, 0))) for part in (rows, target))
     left, _, right = scipy.linalg.svd(target @ rows.T, full_matrices=False)
@@ -252,6 +263,6 @@ def _decomposed(
 
 def _columns(name: str, x: Shaped[np.ndarray, "n p"]) -> Float[np.ndarray, "n r"]:
     """An orthonormal basis of the column space, of the numerical rank."""
-    array = matrix(name, x)
+    array, _ = moderate(matrix(name, x))
     kept = numerical_rank(array)
     return _decomposed(_core(array.T), max(kept, 1))[1][:, :kept]

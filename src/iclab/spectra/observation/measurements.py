@@ -18,6 +18,7 @@ from iclab.spectra.measures.ranks import rank_measures, stable_rank
 from iclab.spectra.measures.rounding import numerical_rank
 from iclab.spectra.measures.spectrum import Spectrum, leading_spectrum, spectrum
 from iclab.spectra.measures.subspaces import Basis, basis, overlap_of, procrustes_distance, subspace_distance
+from iclab.spectra.measures.units import frobenius
 from iclab.spectra.observation.dynamics import Status
 from iclab.spectra.observation.selection import DISTANCES, OVERLAPS, RANKS, Selection
 
@@ -192,7 +193,7 @@ def _matrix_measurement(
     width, compared = np.nan, {}
     if selection.of_subspaces:
         now = basis(array, k=selection.leading)
-        values, norm = now.values, float(np.linalg.norm(now.values))
+        values, norm = now.values, frobenius(now.values)
         compared, width = _compared(key, array, now, selection, comparison)
     else:
         whole = spectrum(array)
@@ -223,7 +224,9 @@ def _sketch(key: MatrixKey, role: str, array: np.ndarray, selection: Selection) 
 
 
 def _status(norm: float) -> tuple[Status, str]:
-    return ("degenerate", "zero matrix") if norm == 0 else ("ok", "")
+    if norm == 0:
+        return "degenerate", "zero matrix"
+    return ("ok", "") if np.isfinite(norm) else ("nonfinite", "singular values beyond the range of numbers")
 
 
 def _compared(

@@ -15,6 +15,7 @@ from iclab.spectra.measures.changes import change
 from iclab.spectra.observation.conserved import of_balance
 from iclab.spectra.observation.dynamics import ChangePoint, MatrixSeries, SpectralDynamics
 from iclab.spectra.observation.integrity import Finding, Integrity, Record, examine, record_of
+from iclab.spectra.observation.integrity.continuity import continuity
 from iclab.spectra.observation.measurements import Comparison, Measurement, of_heads, of_matrix
 from iclab.spectra.observation.recording import Recorder
 from iclab.spectra.observation.selection import BALANCE, DEFAULT, Selection, refuse_loose_keywords
@@ -94,13 +95,13 @@ class _Passes:
     def first(self, index: int, checkpoint: Checkpoint, ledger: Ledger | None, rehash: bool) -> None:
         """Hash and plan a checkpoint, and measure it where nothing is compared."""
         try:
-            opened = checkpoint.open()
+            opened = self.survey.opened(checkpoint)
             hashed = contents(opened) if ledger is None else ledger.contents(checkpoint, opened, rehash=rehash)
             plan = self.survey.planned(opened, hashed)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, ImportError) as error:
             self._fail(index, checkpoint, error)
             return
-        self.records.append(record_of(checkpoint, hashed))
+        self.records.append(record_of(checkpoint, hashed, absent=opened.absent))
         self.skipped += plan.skipped
         for note in (*plan.notes, *(f"{quoted(a)} and {quoted(b)} are one matrix" for a, b in plan.aliases)):
             self.notes.setdefault(note, []).append(checkpoint.step)
@@ -140,9 +141,10 @@ class _Passes:
     def outcome(self) -> SpectralDynamics:
         """Result of all passes."""
         found = examine(self.records, [finding.steps[0] for finding in self.unread])
-        integrity = Integrity((*self.unread, *found.findings))
         steps = np.array(self.survey.series.steps)
         matrices = self.recorder.matrices()
+        copies = {step for one in found.findings if one.kind.startswith("identical") for step in one.steps}
+        integrity = Integrity.of([*self.unread, *found.findings, *continuity(steps, matrices, copies)])
         points, tested, notes = _change_points(steps, matrices)
         return SpectralDynamics(
             steps, tuple(one.label for one in self.survey.series), matrices, integrity,
@@ -164,7 +166,7 @@ class _Passes:
 
     def _bound(self, index: int, layer: TowerLayer) -> TensorPlan:
         """Plan of one layer of a checkpoint that is opened again, from the plan of another one of its form."""
-        opened = self.headers.get(index) or self.survey.series[index].open()
+        opened = self.headers.get(index) or self.survey.opened(self.survey.series[index])
         form = self.plans[self.forms[index]]
         chosen = {layer: form.layers[layer]} if layer in form.layers else {}
         matrices = [one for one in form.matrices if (one.tower, one.layer) == layer]

@@ -1,6 +1,6 @@
 """Survey of an observation: layers, measures and cost, from names and shapes alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from iclab.numerics import require, whole_number
@@ -8,6 +8,8 @@ from iclab.spectra.checkpoints import Checkpoint, Contents, Series
 from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.tensors import Tensor
 from iclab.spectra.layouts import Layout, TensorPlan, planned
+from iclab.spectra.layouts.canonical import canonical
+from iclab.spectra.layouts.families import layout_of
 from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.observation.cost import ObservationCost, cost, memory_bound
 from iclab.spectra.observation.selection import DEFAULT, Selection, refuse_loose_keywords
@@ -28,6 +30,11 @@ class Survey:
     budget: float  # bytes for the spectrum of one whole matrix; above it only leading values are computed
     family: str
     samples_per_step: float | None = None  # of the config of the last checkpoint
+    names: frozenset[str] = frozenset()  # of the tensors of the last readable checkpoint
+
+    def opened(self, checkpoint: Checkpoint) -> Contents:
+        """Contents of a checkpoint under the names of the series."""
+        return canonical(checkpoint.open(), self.names, family=self.family)
 
     def planned(self, opened: Contents, known: Mapping[str, Content] | None = None) -> TensorPlan:
         """Tensor plan of one checkpoint."""
@@ -40,25 +47,36 @@ def survey(
     *,
     selection: Selection = DEFAULT,
     base: Mapping[str, Tensor] | None = None,
+    names: Collection[str] = (),
     **loose: object,
 ) -> Survey:
     """Survey of a series, from names and shapes of its last readable checkpoint.
 
-    `base` has the tensors that adapters in the series change.
+    `base` has the tensors that adapters in the series change, `names` those of another run that it is compared with.
 
     Raises ValueError for a layer or head that does not exist, an unknown family and sizes that do not fit; TypeError
     for the loose keywords of version 0.1.0, with what to write instead.
     """
     refuse_loose_keywords("survey", loose)
-    opened = _last_open(series.checkpoints)
+    found = _last_open(series.checkpoints)
+    family = (layout or layout_of(found.config)).family
+    opened = canonical(found, names, family=family)
     plan = planned(opened, layout, base=base)
     tensors = _read(opened, plan, base or {})
     layers = _layers(plan, selection)
     _check_heads(plan, selection)
     _check_fold(plan, selection, layers)
-    expected = cost(plan, tensors, selection, len(series), layers)
     return Survey(
-        series, layout, base, selection, layers, expected, memory_bound(tensors), plan.layout.family, _samples(opened)
+        series,
+        layout,
+        base,
+        selection,
+        layers,
+        cost(plan, tensors, selection, len(series), layers),
+        memory_bound(tensors),
+        plan.layout.family,
+        _samples(opened),
+        frozenset(opened.tensors),
     )
 
 
@@ -68,7 +86,7 @@ def _last_open(checkpoints: Sequence[Checkpoint]) -> Contents:
     for checkpoint in reversed(checkpoints):
         try:
             return checkpoint.open()
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, ImportError) as error:
             failure = failure or error
     raise failure or ValueError("series must not be empty.")
 

@@ -7,8 +7,8 @@ import numpy as np
 
 __all__ = ["missing_steps", "outliers"]
 
-_SPREADS = 8.0  # standard deviations of the residuals beyond which a norm is an outlier
-_FACTOR = 0.2  # least residual of an outlier, in log norm
+_TIMES = 4.0  # changes near it beyond which a norm is an outlier
+_FACTOR = 0.2  # least distance of an outlier from its neighbors, in log norm
 _THINNEST = 2  # a grid must have at least one in this many of its steps
 
 
@@ -44,17 +44,22 @@ def _grid(steps: Sequence[int]) -> list[int] | None:
 
 
 def outliers(steps: Sequence[int], norms: Sequence[float]) -> list[int]:
-    """Indices of norms far from the line between their neighbors in (log step, log norm), for their usual residual.
+    """Indices of norms outside the range of both neighbors, by far more than any change near them.
 
-    None for fewer than five norms, and for norms that are zero or not finite.
+    A norm that rises or falls from step to step is no outlier, however fast, nor are humps of several steps. None for
+    fewer than five norms, for norms that are zero or not finite, and where steps do not increase.
     """
     values = np.asarray(norms, dtype=float)
     if len(values) < 5 or not np.all(np.isfinite(values) & (values > 0)) or np.any(np.diff(steps) <= 0):
         return []
-    x, y = np.log1p(np.asarray(steps, dtype=float)), np.log(values)
-    share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
-    residual = np.abs(y[1:-1] - (1 - share) * y[:-2] - share * y[2:])
-    spread = 1.4826 * np.median(residual)  # a standard deviation, were the residuals Gaussian
-    padded = np.concatenate([[0.0], residual, [0.0]])
-    peak = (residual > padded[:-2]) & (residual >= padded[2:])
-    return [int(index) + 1 for index in np.flatnonzero(peak & (residual > max(_SPREADS * spread, _FACTOR)))]
+    y = np.log(values)
+    changes = np.abs(np.diff(y))
+    found = []
+    for index in range(1, len(y) - 1):
+        around = sorted((y[index - 1], y[index + 1]))
+        outside = max(around[0] - y[index], y[index] - around[1])
+        others = np.concatenate([changes[max(index - 3, 0) : index - 1], changes[index + 1 : index + 3]])
+        usual = max(float(np.max(others)), around[1] - around[0])
+        if outside > max(_FACTOR, _TIMES * usual):
+            found.append(index)
+    return found

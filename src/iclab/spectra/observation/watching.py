@@ -14,8 +14,10 @@ from iclab.files import written_whole
 from iclab.numerics import require, whole_number
 from iclab.spectra import checkpoints
 from iclab.spectra.layouts import Layout, from_config, from_mapping, planned
+from iclab.spectra.layouts.canonical import canonical
 from iclab.spectra.observation.dynamics import Row
 from iclab.spectra.observation.measurements import Comparison
+from iclab.spectra.observation.models import Source, adapter_of, config_of, source_of
 from iclab.spectra.observation.states import failure, snapshot, table, training_selection
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Clock", "Source", "TimeBudget", "Watch", "watch"]
 
-Source = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 Clock = Callable[[], tuple[float, ...]]
 """Seconds of one clock or of several, at the time of the call."""
 _APART = 1.02  # least ratio of the steps of two measurements: even on a log axis
@@ -43,10 +44,11 @@ def watch(
 
     `model` is a PyTorch module, a mapping of names to arrays or PyTorch tensors that training updates in place, or a
     function that returns one. The roles of its tensors are those of `config` (config.json as a mapping; by default
-    that of a Hugging Face model) or `mapping` (a table or TOML file, see `layouts.from_mapping`). Overlaps are of `k`
-    leading directions. The watcher measures the first step and then as often as its cost stays below `share` of the
-    run's time, at steps at least two percent apart. `clock` returns the seconds of each clock on which the share
-    holds: by default processor time and wall time.
+    that of a Hugging Face model or of nanoGPT's class) or `mapping` (a table or TOML file, see
+    `layouts.from_mapping`). LoRA adapters of a PEFT model are applied. Overlaps are of `k` leading directions. The
+    watcher measures the first step and then as often as its cost stays below `share` of the run's time, at steps at
+    least two percent apart. `clock` returns the seconds of each clock on which the share holds: by default processor
+    time and wall time.
 
     Rows go to the folder `out`, one CSV file for each measured step, written atomically; without `out` they stay in
     `rows`. When a run returns to an earlier step, files of later ones are set aside as *.superseded. Weights that are
@@ -55,7 +57,7 @@ def watch(
     Raises ValueError, before training, for a model without a config or mapping, or that does not fit it.
     """
     require(0 < share < 1, f"share must be above 0 and below 1; got {share!r}.")
-    source, folder = _source(model), None if out is None else Path(out)
+    source, folder = source_of(model), None if out is None else Path(out)
     require(
         folder is None or folder.is_dir() or not folder.exists(),
         "out must be a folder for one file a step; got a file. Give another name.",
@@ -63,8 +65,9 @@ def watch(
     if mapping is not None:
         layout = from_mapping(mapping)
     else:
-        layout = from_config(_config_of(model) if config is None else config)
-    watcher = Watch(source, layout, folder, whole_number("k", k), TimeBudget(share, clock))
+        layout = from_config(config_of(model) if config is None else config)
+    budget = TimeBudget(share, clock)
+    watcher = Watch(source, layout, folder, whole_number("k", k), budget, adapter=adapter_of(model))
     watcher.check()
     return watcher
 
@@ -102,8 +105,18 @@ class TimeBudget:
 class Watch:
     """Watcher of one run; made by `watch`."""
 
-    def __init__(self, source: Source, layout: Layout, out: Path | None, k: int, budget: TimeBudget) -> None:
+    def __init__(
+        self,
+        source: Source,
+        layout: Layout,
+        out: Path | None,
+        k: int,
+        budget: TimeBudget,
+        *,
+        adapter: Mapping[str, Any] | None = None,
+    ) -> None:
         self._source, self._layout, self._out, self._budget = source, layout, out, budget
+        self._adapter = adapter
         self._selection, self._before = training_selection(k), Comparison(learning=False)
         self._last_step: int | None = None
         self.rows: list[Row] = []
@@ -164,7 +177,8 @@ class Watch:
 
     def _contents(self, step: int) -> checkpoints.Contents:
         state = self._source if isinstance(self._source, Mapping) else self._source()
-        return checkpoints.of_states([state], [step])[0].open()
+        opened = checkpoints.of_states([state], [step], adapter=self._adapter)[0].open()
+        return canonical(opened, family=self._layout.family)
 
     def _write(self, folder: Path, step: int, found: list[Row], again: bool) -> None:
         try:
@@ -175,25 +189,6 @@ class Watch:
                 file.write_text(table(found), encoding="utf-8")
         except OSError as error:
             warnings.warn(f"the spectra of step {step} could not be written: {error.strerror}", stacklevel=4)
-
-
-def _source(model: Any) -> Source:
-    source: Source | None = getattr(model, "state_dict", model)
-    require(
-        isinstance(source, Mapping) or callable(source),
-        f"model must have a state_dict, or be a mapping or a function; got {type(model).__name__}.",
-    )
-    assert source is not None
-    return source
-
-
-def _config_of(model: Any) -> Mapping[str, Any]:
-    config: Any = getattr(model, "config", None)
-    require(
-        hasattr(config, "to_dict"),
-        "the family of the model must be known; it has no config. Give config= or mapping=.",
-    )
-    return config.to_dict()
 
 
 def _both_clocks() -> tuple[float, ...]:

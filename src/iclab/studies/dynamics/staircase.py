@@ -120,9 +120,7 @@ WORDS = vocabulary(
     value=("|v|", "value weight of the mode's head"),
     alignment=("|cos|", "alignment of the mode's head: the smaller |cosine| of key and query with the eigenvector"),
 )
-
 FULL = Case(initial=0.01 * PUBLISHED.weight_scale, sequences=(5000, 20000, 80000))
-
 STUDY = Study(
     name="staircase", question=str(__doc__), version=1, headline=True,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.6)), "full": Preset(FULL, seeds=8, size=(11.0, 3.6))},

@@ -159,7 +159,7 @@ WORDS = vocabulary(
 
 FULL = Case(tasks=(4, 16, 64, 256, 1024), steps=3000, pools=40, contexts=200)
 STUDY = Study(
-    name="transformer-task-diversity", question=str(__doc__), version=1,
+    name="transformer-task-diversity", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.6)), "full": Preset(FULL, seeds=3, size=(11.0, 3.6))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(

@@ -7,21 +7,18 @@ errors of runs drawn afresh, yet is not so wide as to cover nearly all. Goes bey
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
 from iclab import figures, planning
-from iclab.claims import Verdict
+from iclab.claims import Coverage
 from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Positives, Whole
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Pretraining, Ratios
 from iclab.studies.pretraining.panels import SEQUENCES, TITLES
 from iclab.studies.pretraining.runs import ERRORS, SIZES, Ridge, largest
 from iclab.study import Figure, Key, Preset, Study, View
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
@@ -97,37 +94,12 @@ def figure(view: View, figure: Figure) -> None:
         axes.legend(fontsize=7)
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """The share of fresh runs in the band, over all seeds, errors and sizes."""
-
-    bound: float
-    at_most: bool = False
-
-    def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The share, at least or at most the bound."""
-        band = result["simulation/band"].to_dataset()
-        shares = {target: band[f"{target}_covered"] for target in TITLES}
-        whole = float(np.mean([float(share.mean()) for share in shares.values()]))
-        word = "most" if self.at_most else "least"
-        single = ((target, tau, share.sel(tau=tau)) for target, share in shares.items() for tau in share.tau.values)
-        return Verdict(
-            claim="band of single runs",
-            meaning=f"The band of two standard deviations covers at {word} {100 * self.bound:g} % of fresh runs.",
-            measure="share of the errors of fresh runs",
-            value=whole,
-            yardstick=self.bound,
-            evidence=tuple((f"{name}, τ = {tau:g}", f"{100 * float(one.mean()):.1f} %") for name, tau, one in single),
-            at_most=self.at_most,
-        )
-
-
 FULL = Case(dimension=40, tau=(0.2, 0.5, 1.5, 2.0, 4.0, 8.0), route="auto")
 STUDY = Study(
     name="forecast", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), size=(8.0, 3.6)), "full": Preset(FULL, size=(8.0, 3.6))},
     theory=theory, simulation=simulation, figure=figure,
-    claims=(Coverage(0.90), Coverage(0.99, at_most=True)),
+    claims=(Coverage(tuple(TITLES), 0.90), Coverage(tuple(TITLES), 0.99, at_most=True)),
     vocabulary=SIZES
     | vocabulary(
         icl_mean=("mean(e_ICL)", "mean over runs: error on new tasks", "label²"),

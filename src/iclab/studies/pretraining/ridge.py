@@ -8,13 +8,12 @@ readouts. The curves are published as figure 1 of arXiv 2405.11751; the best rid
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
 from iclab import figures
-from iclab.claims import SLACK, Verdict, fitted_order
-from iclab.claims.paths import group
+from iclab.claims import ExactWithoutRidge
 from iclab.numerics import Checked, Magnitude, Nonnegative, Nonnegatives, Positives, Reals
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
@@ -22,9 +21,6 @@ from iclab.studies.pretraining.panels import SEQUENCES, TITLES, error_axes, run_
 from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, simulated
 from iclab.studies.pretraining.sizes import Span, around, bounds, column
 from iclab.study import Figure, Preset, Study, View
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 __all__ = ["STUDY", "Case", "figure", "theory"]
 
@@ -98,28 +94,6 @@ def figure(view: View, figure: Figure) -> None:
     ridges.legend()
 
 
-@dataclass(frozen=True)
-class ExactWithoutRidge:
-    """Errors with a small ridge against errors without: the largest relative gap away from the peak."""
-
-    far: float = 0.2  # |ln τ| that counts as away from τ = 1, where the gap vanishes like √λ
-
-    def verdict(self, result: "xr.DataTree") -> Verdict:
-        """Order in the ridge at which the gap vanishes."""
-        small, none = group(result, "theory", "small"), group(result, "theory", "none")
-        away = abs(np.log(none.tau)) > self.far
-        gaps = np.maximum(*(abs(small[name] / none[name] - 1).where(away).max("tau").values for name in TITLES))
-        shown = zip(small.ridge.values, gaps, strict=True)
-        return Verdict(
-            claim="exact without ridge",
-            meaning="The formulas with ridge become those without as the ridge vanishes.",
-            measure="order of the largest relative gap in the ridge",
-            value=fitted_order(small.ridge.values, gaps),
-            yardstick=1.0 - SLACK,
-            evidence=tuple((f"largest gap at ridge {ridge:.0e}", f"{gap:.2e}") for ridge, gap in shown),
-        )
-
-
 FULL = Case(
     kappa=np.inf, tau=Span(0.05, 20.0, 402), drawn_ridge=(1e-5, 0.1, 1.0), drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
     draws=Draws((25, 50, 100), (8, 2, 1)),
@@ -128,7 +102,7 @@ STUDY = Study(
     name="ridge", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory, simulation=simulated, figure=figure,
-    claims=(ExactWithoutRidge(), MEANS_TEND),
+    claims=(ExactWithoutRidge(tuple(TITLES)), MEANS_TEND),
     vocabulary=SIZES
     | vocabulary(
         icl_ridge=("λ_ICL", "ridge of least error on new tasks"),

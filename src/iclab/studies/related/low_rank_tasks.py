@@ -41,8 +41,7 @@ class Case(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        size, seen = self.dimension, self.seen
-        require(max(seen) < size, f"seen must be below dimension = {size}; got {seen}.")
+        require(max(self.seen) < self.dimension, f"seen must be below dimension = {self.dimension}; got {self.seen}.")
 
 
 def theory(case: Case) -> dict[str, Labeled]:

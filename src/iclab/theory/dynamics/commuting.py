@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics import Validated, instance, require
-from iclab.theory.population import Moments
+from iclab.theory.population import Moments, significant
 
 __all__ = ["CommutingModes", "commuting_modes"]
 
@@ -58,5 +58,6 @@ def commuting_modes(moments: Validated[Moments]) -> CommutingModes:
     present = inputs > len(inputs) * np.finfo(float).eps * np.max(inputs)
     signal, curvature = np.where(present, cross, 0.0), np.where(present, second * inputs, 0.0)
     contribution = np.divide(signal**2, curvature, out=np.zeros_like(signal), where=curvature > 0)
+    signal = np.where(significant(np.sqrt(contribution)), signal, 0.0)
     order = np.argsort(-contribution, kind="stable")
     return CommutingModes(directions[:, order], signal[order], curvature[order])

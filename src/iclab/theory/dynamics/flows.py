@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 from numpy.typing import ArrayLike
 
 from iclab.attention import Layer, MergedAttention, SeparateAttention, restricted_parts
 from iclab.numerics import Validated, checked_number, instance, numbers, require
 from iclab.outcomes import Trajectory
-from iclab.theory.integration import integrate
-from iclab.theory.population import Moments, loss
+from iclab.theory.integration import descend_flow, require_fall
+from iclab.theory.population import Moments, best_gamma, loss
 
 __all__ = ["merged_flow", "separate_flow"]
 
@@ -34,10 +34,12 @@ def merged_flow(
 
     Any heads, covariances, noise and context lengths. `decay` is the weight decay γ of the loss L + γ|W|²;
     `time_constants` are those of value and key_query in units of τ. `tolerance` is relative to each weight, or to
-    the largest weight its head starts with; the error of the trajectory is proportional to it.
+    the largest weight its head starts with; the error of the trajectory is proportional to it. From a large start,
+    which makes the flow stiff, it is relative to Γ.
 
     Raises ValueError for a start that does not fit, is unrestricted or never moves and for a grid that does not
-    increase; ArithmeticError where the integration fails, with the time it reached.
+    increase; ArithmeticError where the integration fails, with the time it reached, and from a start so large that
+    the weights in double precision no longer say what the loss is.
 
     Source: zhang2025training, eqs. 5 and 9; general moments derived in docs/derivations/dynamics.
     """
@@ -93,7 +95,7 @@ def separate_flow(
     return _flow(moments, velocity, SeparateAttention, (value, key, query), time, decay, time_constants, tolerance)
 
 
-def _residual(moments: Moments, gamma: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
+def _residual(moments: Moments, gamma: Inexact[np.ndarray, "*batch D D"]) -> Inexact[np.ndarray, "*batch D D"]:
     return moments.cross - moments.second @ gamma @ moments.input_covariance
 
 
@@ -117,17 +119,33 @@ def _flow(
         "start must move; got weights whose gradients all vanish, as at zero, and the flow never leaves them. "
         "Draw small random weights.",
     )
-    states = integrate(
-        lambda state: speed * (velocity(state) - decay * state),
-        state,
-        time,
-        tolerance=tolerance,
-        floor=np.concatenate([np.repeat(_head_sizes(parts), part[0].size) for part in parts]),
-    )
+    floor = np.concatenate([np.repeat(_head_sizes(parts), part[0].size) for part in parts])
+    states = descend_flow(
+        lambda state: speed * (velocity(state) - decay * state), state, time, tolerance=tolerance, floor=floor,
+        factors=len(parts), leverage=_leverage(parts), size=float(np.linalg.norm(best_gamma(moments))),
+    )  # fmt: skip
     ends = np.cumsum([part.size for part in parts])[:-1]
     pieces = np.split(states, ends, axis=1)
     weights = kind(*(piece.reshape(-1, *part.shape) for piece, part in zip(pieces, parts, strict=True)))
-    return Trajectory(np.asarray(time, dtype=float), np.asarray(loss(moments, weights.gamma())), weights)
+    losses = np.asarray(loss(moments, weights.gamma()))
+    require_fall(losses + decay * np.sum(states**2, axis=1), tolerance=tolerance, blur=_blur(moments, weights))
+    return Trajectory(np.asarray(time, dtype=float), losses, weights)
+
+
+def _leverage(parts: tuple[np.ndarray, ...]) -> float:
+    """Bound on |∂Γ/∂W|²: a change of one factor of a head is multiplied by the norms of its others."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.array([np.sum(part.reshape(len(part), -1) ** 2, axis=1) for part in parts])
+        others = [np.prod(np.delete(squares, part, axis=0), axis=0) for part in range(len(squares))]
+        return float(np.nan_to_num(np.sum(others), nan=np.inf))
+
+
+def _blur(moments: Moments, weights: Layer) -> Float[np.ndarray, "time"]:
+    """Change of the loss by the rounding of weights, whose heads may be large and cancel in Γ."""
+    parts = [np.abs(getattr(weights, entry.name)) for entry in fields(weights)]
+    gamma, spread = weights.gamma(), np.finfo(float).eps * type(weights)(*parts).gamma()
+    curved = np.abs(moments.second) @ spread @ np.abs(moments.input_covariance)
+    return np.sum(spread * (2 * np.abs(_residual(moments, gamma)) + curved), axis=(-2, -1))
 
 
 def _speeds(kind: type[Layer], time_constants: Validated[Sequence[float]]) -> Float[np.ndarray, "part"]:

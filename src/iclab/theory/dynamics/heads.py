@@ -11,7 +11,7 @@ from iclab.numerics import Validated, checked_number, instance, numbers, require
 from iclab.outcomes import Trajectory
 from iclab.theory.dynamics.commuting import commuting_modes
 from iclab.theory.dynamics.fixed_points import checked_modes, fixed_point
-from iclab.theory.integration import integrate
+from iclab.theory.integration import descend_flow, require_fall, squares
 from iclab.theory.population import Moments, loss
 
 __all__ = ["balanced_weights", "head_flow"]
@@ -85,7 +85,13 @@ def head_flow(
         return np.concatenate([[c @ residual], v * residual])
 
     largest = np.max(np.abs(start), keepdims=True)  # v may pass zero, a strength never does
-    states = integrate(velocity, start, time, floor=np.concatenate([largest, np.abs(start[1:])]))
+    v, c = start[0], start[1:]
+    states = descend_flow(
+        velocity, start, time, floor=np.concatenate([largest, np.abs(c)]), factors=3,
+        leverage=squares(c**2, 2 * v * c), size=float(np.linalg.norm(modes.best)),
+    )  # fmt: skip
     pairs = states[:, None, 1:, None] * modes.directions.T
     weights = SeparateAttention(states[:, :1], pairs, pairs)
-    return Trajectory(np.asarray(time, dtype=float), np.asarray(loss(moments, weights.gamma())), weights)
+    losses = np.asarray(loss(moments, weights.gamma()))
+    require_fall(losses)
+    return Trajectory(np.asarray(time, dtype=float), losses, weights)

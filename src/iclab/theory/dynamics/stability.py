@@ -57,7 +57,7 @@ def stability(
     instance("moments", moments, Moments)
     held = list(checked_modes(moments, learned))
     contribution = modes(moments).contribution
-    learnable = _exceeds(contribution, 0.0)
+    learnable = contribution > 0
     unlearned = np.setdiff1d(np.flatnonzero(learnable), held)
     active = [mode for mode in held if learnable[mode]]
     outdone = sum(int(np.sum(_exceeds(contribution[unlearned], contribution[mode]))) for mode in active)
@@ -81,7 +81,7 @@ def merged_stability(
     instance("moments", moments, Moments)
     number = whole_number("heads", heads)
     held = set(checked_modes(moments, learned))
-    learnable = set(np.flatnonzero(_exceeds(modes(moments).contribution, 0.0)).tolist())
+    learnable = set(np.flatnonzero(modes(moments).contribution).tolist())
     require(
         not held & learnable or learnable <= held,
         f"learned must be no modes or all for merged attention; got {tuple(learned)!r}. "
@@ -108,7 +108,7 @@ def rotations(moments: Validated[Moments], learned: Validated[Sequence[int]]) ->
         tuple(sorted({*held, gained} - {lost}))
         for lost in held
         for gained in unlearned
-        if _exceeds(np.asarray(contribution[gained]), contribution[lost]) and contribution[gained] > 0
+        if _exceeds(np.asarray(contribution[gained]), contribution[lost])
     )
 
 

@@ -5,58 +5,43 @@ or sparse, or wide random networks. All errors hold the noise of the target, and
 so only the covariance of the functions enters.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
-from jaxtyping import Float
 
 from iclab.numerics import Validated, checked_number, whole_number
+from iclab.theory.estimators.eigenvalue_law import singular_values
 
 __all__ = ["finite_ridge_error", "least_squares_error", "one_step_error", "two_layer_ridge_error"]
 
-_STREAM = 20251201  # the nodes of the quadrature: as fixed as those of any other rule
-_CHUNK = 2**22  # numbers in an array of several contexts
 
-
-def finite_ridge_error(
-    dimension: Validated[int],
-    context_length: Validated[int],
-    noise: Validated[float],
-    *,
-    contexts: Validated[int] = 40_000,
-) -> float:
+def finite_ridge_error(dimension: Validated[int], context_length: Validated[int], noise: Validated[float]) -> float:
     """Error of (XᵀX + ρ)⁻¹ Xᵀy on linear functions, ρ + (ρ/D) E tr (XᵀX + ρ)⁻¹: the Bayes error for w ~ N(0, I).
 
-    A quadrature over X from a fixed stream, with the known means of tr XᵀX and of its square as control variates: to
-    about a thousandth. Without noise the fraction of directions without data, max(0, 1 − m/D).
+    An integral over the exact density of eigenvalues, to ten digits; milliseconds at D = 20, two seconds at 1000.
+    Without noise the fraction of directions without data, max(0, 1 − m/D).
 
-    Raises ValueError for sizes below 1, a negative number of examples and negative noise.
+    Raises ValueError for sizes below 1, a negative number of examples, negative noise, and for examples and dimension
+    that are both above 1000.
 
     Source: derived in docs/derivations/estimators.
     """
     d, m, rho = _sizes(dimension, context_length, noise)
     if rho == 0 or m == 0:
         return max(0.0, 1 - m / d) + rho
-    chunks = _inputs(whole_number("contexts", contexts), m, d)
-    eigenvalues = np.concatenate([np.linalg.eigvalsh(np.swapaxes(inputs, 1, 2) @ inputs) for inputs in chunks])
-    lost = np.mean(rho / (rho + eigenvalues), axis=1)
-    first, second = np.sum(eigenvalues, axis=1) - m, np.sum(eigenvalues**2, axis=1) - m * (m + d + 1) / d
-    return rho + _without(lost, np.stack([first, second]))
+    law, ridge = singular_values(m, d, finest=min(1.0, np.sqrt(d * rho))), d * rho
+    seen = float(law.weights @ (ridge / (ridge + law.nodes**2)))
+    return rho + (max(0, d - m) + seen) / d
 
 
 def two_layer_ridge_error(
-    dimension: Validated[int],
-    context_length: Validated[int],
-    noise: Validated[float],
-    *,
-    contexts: Validated[int] = 40_000,
+    dimension: Validated[int], context_length: Validated[int], noise: Validated[float]
 ) -> float:
     """Error of the same estimator on two-layer ReLU functions √(2/r) Σ v max(0, uᵀx), u and v being N(0, I).
 
-    Their covariance is k(x, x′) = |x||x′| (sin θ + (π − θ) cos θ)/π at the angle θ between two inputs, whatever the
-    number r of neurons, and the error of an estimator aᵀy is k(q, q) + ρ − 2 aᵀk(X, q) + aᵀ(k(X, X) + ρ)a. A
-    quadrature over X and q from a fixed stream, to about a hundredth. Without noise it is infinite after D − 1, D and
-    D + 1 examples, if those and D are two or more: the nonlinear part is fitted like noise.
+    Such a function, of any number r of neurons, is a linear one of half the variance and an even one of covariance
+    |x||x′| (sin θ + (π/2 − θ) cos θ)/π at the angle θ between two inputs. The even part of two examples is fitted
+    without a mean, so that only its variance at each example is left: an integral over the exact density of
+    eigenvalues, to ten digits. Without noise it is infinite after D − 1, D and D + 1 examples, if those and D are two
+    or more: the nonlinear part is fitted like noise.
 
     Raises ValueError as finite_ridge_error does.
 
@@ -65,26 +50,18 @@ def two_layer_ridge_error(
     d, m, rho = _sizes(dimension, context_length, noise)
     if m == 0:
         return 1 + rho
-    if rho == 0 and min(d, m) > 1 and abs(d - m) <= 1:
-        return np.inf
-    chunks = _inputs(whole_number("contexts", contexts), m + 1, d)
-    errors, values = np.concatenate([_two_layer_errors(chunk, rho) for chunk in chunks], axis=1)
-    return rho + _without(errors, values[None] - 1)
-
-
-def _two_layer_errors(chunk: Float[np.ndarray, "P n D"], rho: float) -> Float[np.ndarray, "2 P"]:
-    """Errors of contexts before the noise of the target, and the variances k(q, q) of functions at the query."""
-    m, d = chunk.shape[1] - 1, chunk.shape[2]
-    inputs, query = chunk[:, :m], chunk[:, m:]
-    covariance = _relu_covariance(chunk)
-    gram = np.swapaxes(inputs, 1, 2) @ inputs + rho * np.eye(d)
-    weights = np.linalg.solve(gram, np.swapaxes(query, 1, 2))[..., 0] if rho > 0 else _least(inputs, query)
-    a = np.einsum("pmd,pd->pm", inputs, weights)
-    labels = covariance[:, :m, :m] + rho * np.eye(m)
-    error = (
-        covariance[:, m, m] - 2 * np.sum(a * covariance[:, :m, m], axis=1) + np.einsum("pm,pmn,pn->p", a, labels, a)
-    )
-    return np.stack([error, covariance[:, m, m]])
+    few, apart = min(d, m), abs(d - m)
+    unseen, share = 0.5 * max(0, d - m) / d, 1 / (2 * d * (m + 2))
+    if rho == 0:
+        if few > 1 and apart <= 1:
+            return np.inf
+        inverse = (m * d - 2) / (apart - 1) if few > 1 else 1.0
+        return 0.5 + unseen + share * few * (inverse + 2)
+    law, r = singular_values(m, d, finest=min(1.0, np.sqrt(d * rho))), d * rho
+    x = law.nodes**2
+    linear = 0.5 * (r / (r + x)) ** 2 + r * x / (r + x) ** 2
+    even = m * d * x / (r + x) ** 2 + 2 * x * (r - x) / (r + x) ** 3 + 2 * (x / (r + x)) ** 2
+    return rho + 0.5 + unseen + float(law.weights @ (linear / d + share * even))
 
 
 def least_squares_error(dimension: Validated[int], context_length: Validated[int], noise: Validated[float]) -> float:
@@ -121,35 +98,5 @@ def one_step_error(dimension: Validated[int], context_length: Validated[int], no
 def _sizes(
     dimension: Validated[int], context_length: Validated[int], noise: Validated[float]
 ) -> tuple[int, int, float]:
-    return (
-        whole_number("dimension", dimension),
-        whole_number("context_length", context_length, least=0),
-        checked_number("noise", noise, at_least=0.0, advice="It is a variance."),
-    )
-
-
-def _inputs(contexts: int, count: int, dimension: int) -> Iterator[Float[np.ndarray, "P n D"]]:
-    """Inputs of all contexts, in chunks whose products fit into memory."""
-    stream = np.random.default_rng(_STREAM)
-    size = max(1, _CHUNK // max(count, dimension) ** 2)
-    for begin in range(0, contexts, size):
-        yield stream.standard_normal((min(size, contexts - begin), count, dimension)) / np.sqrt(dimension)
-
-
-def _without(values: Float[np.ndarray, "P"], centered: Float[np.ndarray, "c P"]) -> float:
-    """The mean of the values, with control variates of known mean zero regressed out."""
-    coefficients = np.linalg.lstsq(centered.T - centered.mean(1), values - values.mean(), rcond=None)[0]
-    return float(values.mean() - coefficients @ centered.mean(1))
-
-
-def _least(inputs: Float[np.ndarray, "P m D"], query: Float[np.ndarray, "P 1 D"]) -> Float[np.ndarray, "P D"]:
-    inverse = np.linalg.pinv(np.swapaxes(inputs, 1, 2) @ inputs, hermitian=True)
-    return np.einsum("pde,pe->pd", inverse, query[:, 0])
-
-
-def _relu_covariance(inputs: Float[np.ndarray, "P n D"]) -> Float[np.ndarray, "P n n"]:
-    norm = np.linalg.norm(inputs, axis=2)
-    size = norm[:, :, None] * norm[:, None, :]
-    cosine = np.clip(inputs @ np.swapaxes(inputs, 1, 2) / size, -1, 1)
-    angle = np.arccos(cosine)
-    return size * (np.sin(angle) + (np.pi - angle) * cosine) / np.pi
+    d, m = whole_number("dimension", dimension), whole_number("context_length", context_length, least=0)
+    return d, m, checked_number("noise", noise, at_least=0.0, advice="It is a variance.")

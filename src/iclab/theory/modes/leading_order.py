@@ -142,7 +142,7 @@ def time_to_fraction(
 ) -> np.ndarray:
     """Time at which p q first reaches `fraction` of its limit; 0 if it starts there, inf if it never does.
 
-    Balanced: (τ/2) ln[f (a∞ − a₀)/((1 − f) a₀)]. Sharp also for fractions close to 1.
+    Balanced: (τ/2) ln[f (a∞ − a₀)/((1 − f) a₀)]. Sharp also for fractions close to 0 and to 1, and next to p = −q.
 
     Raises ValueError for a fraction outside (0, 1) and as mode_law().
 
@@ -151,15 +151,17 @@ def time_to_fraction(
     fraction = numbers("fraction", fraction)
     require(bool(np.all((fraction > 0) & (fraction < 1))), f"fraction must lie between 0 and 1; got {fraction!s}.")
     p, q, limit, tau = checked_mode(start, limit, time_constant)
-    balance, strength, target = p**2 - q**2, p * q, fraction * limit
-    root, target_root, start_root = (np.hypot(2 * limit, balance), np.hypot(2 * target, balance), p**2 + q**2)
-    lower = balance**2 / (2 * limit + root)
-    target_left = 2 * limit * (1 - fraction) + 4 * limit**2 * (1 - fraction**2) / (root + target_root)
-    start_left = 2 * (limit - strength) + 4 * (limit**2 - strength**2) / (root + start_root)
-    gone = np.hypot(p + q, balance / np.sqrt(2 * limit + root))  # its square would underflow at tiny starts
-    with np.errstate(divide="ignore", invalid="ignore"):
-        odds = np.log((2 * target + target_root + lower) / target_left) - 2 * np.log(gone) + np.log(start_left)
-    return np.where(strength >= target, 0.0, np.where(gone == 0, np.inf, odds * tau * limit / root))
+    (total, difference), strength, target = (np.abs(p + q), np.abs(p - q)), p * q, fraction * limit
+    balance = total * difference  # |p² − q²|, which would cancel
+    root, target_root = np.hypot(2 * limit, balance), np.hypot(2 * target, balance)
+    target_square = 2 * target + target_root  # (p + q)² at the end, of which 2 a∞ + S is the limit
+    target_left = 2 * limit * (1 - fraction) + 4 * limit**2 * (1 - fraction) * (1 + fraction) / (root + target_root)
+    gone = np.hypot(total, balance / np.sqrt(2 * limit + root))  # its square would underflow at tiny starts
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ahead = 8 * root * (target - strength) * (target_square / (target_square + difference**2)) / target_left
+        odds = ahead / gone / gone
+        elapsed = np.where(odds < 1, np.log1p(odds), np.log(ahead) - 2 * np.log(gone) + np.log1p(1 / odds))
+    return np.where(strength >= target, 0.0, np.where(gone == 0, np.inf, elapsed * tau * limit / root))
 
 
 def leading_order(

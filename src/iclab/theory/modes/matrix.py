@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from iclab.numerics import Validated, numbers, pair, require
 from iclab.outcomes import MatrixCurves
-from iclab.theory.integration import integrate
+from iclab.theory.integration import descend_flow, require_fall, squares
 from iclab.theory.modes.diagonal_tasks import (
     PRECISION,
     DiagonalTasks,
@@ -19,6 +19,7 @@ from iclab.theory.modes.diagonal_tasks import (
     require_diagonal_tasks,
     start_floor,
 )
+from iclab.theory.modes.exact import exact_fixed_point
 
 __all__ = ["matrix_flow", "matrix_gradient", "matrix_loss"]
 
@@ -69,15 +70,20 @@ def matrix_flow(
     require(p.ndim == 2, f"start must be two D by D matrices; got {p.shape} and {q.shape}.")
     time = checked_time(time)
     shape = (-1, 2, tasks.modes, tasks.modes)
-    path = integrate(
+    path = descend_flow(
         lambda weights: np.ravel(_descent(tasks, *weights.reshape(shape)[0])),
         np.ravel([p, q]),
         time,
         tolerance=PRECISION,
         floor=start_floor(np.full(2 * p.size, max(np.max(np.abs(p)), np.max(np.abs(q))))),
+        factors=2,
+        leverage=squares(p, q),
+        size=float(np.linalg.norm(exact_fixed_point(tasks))),
     )
     p, q = np.moveaxis(path.reshape(shape), 1, 0)
-    return MatrixCurves(time, p, q, **MatrixCurves.readings(p, q), loss=np.asarray(_loss(tasks, p, q)))
+    loss = np.asarray(_loss(tasks, p, q))
+    require_fall(loss, tolerance=PRECISION)
+    return MatrixCurves(time, p, q, **MatrixCurves.readings(p, q), loss=loss)
 
 
 def _matrices(

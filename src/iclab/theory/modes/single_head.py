@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from iclab.numerics import Validated, instance, numbers, pair, require
 from iclab.outcomes import SingleHeadCurves
 from iclab.problem import Regression
-from iclab.theory.integration import integrate
+from iclab.theory.integration import descend_flow, require_fall, squares
 from iclab.theory.modes.diagonal_tasks import PRECISION, checked_time, mode_start, mode_weights, start_floor
 
 __all__ = ["single_head_flow", "single_head_limits", "single_head_loss"]
@@ -73,9 +73,13 @@ def single_head_flow(
 
     joined = np.concatenate([[float(first)], matrix])
     floor = start_floor(np.full(joined.size, np.max(np.abs(joined))))
-    path = integrate(velocity, joined, time, tolerance=PRECISION, floor=floor)
+    path = descend_flow(
+        velocity, joined, time, tolerance=PRECISION, floor=floor, factors=2,
+        leverage=squares(joined[0] * np.ones(len(s)), matrix), size=float(np.linalg.norm(ends)),
+    )  # fmt: skip
     value, key_query = path[:, 0], path[:, 1:]
     loss = np.asarray(single_head_loss(problem, value, key_query))
+    require_fall(loss, tolerance=PRECISION)
     return SingleHeadCurves(time, value, key_query, value[:, None] * key_query, loss)
 
 

@@ -47,6 +47,7 @@ def growth_rates(
     Source: derived in docs/derivations/modes from mainali2025exact, eq. 12.
     """
     p, q, limit, tau = checked_mode(start, limit, time_constant)
-    middle, half = -(p**2 + q**2) / (2 * limit), (q**2 - p**2) / (2 * limit)
-    spread = np.hypot(half, 1 - 2 * p * q / limit)
-    return np.stack([middle - spread, middle + spread], axis=-1) / tau[..., None]
+    kept = p * q / limit
+    steepness = (p**2 + q**2) / (2 * limit) + np.hypot((p - q) * (p + q) / (2 * limit), 1 - 2 * kept)
+    # the larger of the two is a difference, which would cancel far from zero: their product has a closed form
+    return np.stack([-steepness, (1 - kept) * (1 - 3 * kept) / steepness], axis=-1) / tau[..., None]

@@ -15,7 +15,9 @@ from iclab.problem import ContextLaw
 from iclab.problem.readouts import FeatureMoments, feature_moments
 from iclab.theory.pretraining.resolvent import STRONG, flat_ridge, unspent
 
-__all__ = ["Equivalent"]
+__all__ = ["SPENT", "Equivalent"]
+
+SPENT = 1e-6  # 1 − df/τ that is a difference to ten digits; below it λ/ξ says the same without one
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +81,11 @@ class Equivalent:
         return float(unspent(self._trace(kept), self._trace(lost), self.rank, self.tau))
 
     def share(self, xi: float) -> float:
-        """1 − df/τ at the effective ridge, exact also without ridge."""
-        return self.slack(xi) if self.ridge > 0 else max(0.0, (self.tau - self.rank) / self.tau)
+        """1 − df/τ at the effective ridge, sharp also at a ridge near zero and without one."""
+        if self.ridge == 0:
+            return max(0.0, (self.tau - self.rank) / self.tau)
+        slack = self.slack(xi)
+        return slack if slack > SPENT else self.ridge / xi
 
     def freedom(self, xi: float) -> float:
         """df, the degrees of freedom for each squared dimension."""

@@ -15,11 +15,12 @@ from iclab.numerics import FIXED_STREAM, Validated, Values, increasing_root, ins
 from iclab.outcomes import Errors
 from iclab.problem import ContextLaw
 from iclab.problem.readouts import FeatureMoments, error_of
-from iclab.theory.pretraining.equivalent import Equivalent
+from iclab.theory.pretraining.equivalent import SPENT, Equivalent
 from iclab.theory.pretraining.resolvent import STRONG
 
 __all__ = ["Leverage", "Sequences", "drawn_sequences"]
 
+FAINT = 1e-9  # 1 − df/τ below which it may be rounding, and q beyond any other scale
 Draws = Float[np.ndarray, "draw"]
 
 
@@ -111,6 +112,9 @@ class Leverage:
 
         def equation(xi: float) -> tuple[Values, Values]:
             r, share = self.relative(xi), fit.slack(xi)
+            if share < FAINT:  # q is large, and c in proportion to what may be rounding
+                slope = 1 / float(np.mean(1 / r))
+                return share * slope - fit.ridge / xi, fit.spread(xi) / fit.tau * slope + fit.ridge / xi
             shrink = 1 / (1 + r * _strength(r, share))
             c = np.mean(r * shrink)
             derivative = fit.spread(xi) * (1 / (fit.tau * np.mean(shrink * (1 - shrink))) - 1 / fit.freedom(xi))
@@ -118,13 +122,18 @@ class Leverage:
 
         uneven = max(float(np.mean(self.relative(xi) ** 2)) for xi in (equal, 1e3 * np.max(fit.values)))
         upper = 2 * max(fit.ridge, 4 * uneven * np.mean(fit.values) * fit.rank / fit.tau)  # where c >= ½
-        return float(increasing_root(equation, equal, max(upper, equal), start=equal))
+        lower = equal * (1 - 2.0**-40)  # where share is rounding, so is the equation at its lower end
+        return float(increasing_root(equation, lower, max(upper, equal), start=equal))
 
     def weights(self, xi: float) -> tuple[Draws, float]:
         """The weight 1/(1 + rq)/c of each node, and c, which is λ/ξ. At c = 0 sequences are interpolated."""
-        r, share = self.relative(xi), self.fit.share(xi)
+        fit = self.fit
+        r, share = self.relative(xi), fit.share(xi)
         if share <= 0:
             return 1 / r, 0.0
+        if share <= SPENT:
+            c = fit.ridge / xi
+            return 1 / (1 + r * _strength_at(r, c)) / c, c
         shrink = 1 / (1 + r * _strength(r, share))
         c = float(np.mean(r * shrink))
         return shrink / c, c
@@ -144,6 +153,17 @@ class Leverage:
         excess = (fit.freedom(xi) / fit.tau - spread) * size
         train = np.mean((c * weights) ** 2 * (residual + r * excess)) if c > 0 else 0.0
         return Errors(icl, idg, train, xi if fit.ridge < STRONG else np.inf)
+
+
+def _strength_at(r: Draws, c: float) -> float:
+    """q, the root of E[r/(1 + rq)] = c: at most that of equal r, at least that of the largest r."""
+    odds = (1 - c) / c
+
+    def equation(q: float) -> tuple[float, float]:
+        part = r / (1 + r * q)
+        return c - float(np.mean(part)), float(np.mean(q * part**2))
+
+    return float(increasing_root(equation, odds / np.max(r), odds))
 
 
 def _strength(r: Draws, share: float) -> float:

@@ -136,9 +136,11 @@ def critical_noise(pretrained: Validated[Moments], tested: Validated[TestContext
         bool(np.allclose(tested.clean.input_covariance, inputs, rtol=1e-10, atol=0)),
         "tested must have the input covariance of pretraining; got another one. Compare test_loss of two ranks.",
     )
-    clean, slope = _by_rank(pretrained, tested)
-    helps, costs = -np.diff(clean), np.diff(slope)
-    return np.divide(helps, costs, out=np.zeros(len(helps)), where=modes(pretrained).contribution > 0)
+    held, law = modes(pretrained), tested.clean
+    # modes do not interact here, so that no difference of two losses is taken, in which small modes would drown
+    helps = 2 * _along(law.cross, held.left, held.right) - _along(law.second, held.left, held.left)
+    costs = _along(law.input_covariance, held.left, held.left) / tested.context_length
+    return np.divide(helps, costs, out=np.zeros(len(helps)), where=held.contribution > 0)
 
 
 def crossover(
@@ -174,6 +176,13 @@ def _by_rank(
     inputs = tested.clean.input_covariance
     spread = np.einsum("rij,rij->r", gamma, inputs @ gamma @ inputs)
     return np.asarray(loss(tested.clean, gamma)), 1 + spread / tested.context_length
+
+
+def _along(
+    matrix: Float[np.ndarray, "D D"], left: Float[np.ndarray, "D mode"], right: Float[np.ndarray, "D mode"]
+) -> Float[np.ndarray, "mode"]:
+    """leftᵀ matrix right of each mode."""
+    return np.einsum("im,ij,jm->m", left, matrix, right)
 
 
 def _require_fit(pretrained: Validated[Moments], tested: Validated[TestContexts]) -> None:

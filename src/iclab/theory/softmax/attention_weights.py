@@ -13,13 +13,13 @@ from scipy.special import betaincinv, gammaln, roots_legendre
 
 __all__ = [
     "FAINT", "LARGEST", "MOST_NODES", "STEP", "Angles", "WeightProducts", "angles", "enough_nodes", "falling",
-    "farthest", "weight_products", "weight_products_and_derivatives",
+    "farthest", "nearest", "weight_products", "weight_products_and_derivatives",
 ]  # fmt: skip
 
 STEP = 0.25  # of log s; the error of the trapezoid is of order exp(−π²/step), below rounding
 LARGEST = 500.0  # s K at which exp(−s K) is negligible, but not yet subnormal, which would be slow
 FAINT = 34.0  # integrals are cut this many powers of e below their largest value: twelve digits and more
-MOST_NODES = 4400  # 100 MB for an array at the largest scales
+MOST_NODES = 4800  # 110 MB for an array at the largest scales
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,24 @@ class WeightProducts:
     pair: Float[np.ndarray, "s node"]
 
 
-def enough_nodes(scale: float, dimension: int, end: float = np.pi) -> int:
-    """Number of nodes up to an angle for ten digits: features are no narrower than 1/(scale · sin angle) and 1/√d.
+def enough_nodes(scale: float, dimension: int, end: float = np.pi, begin: float = 0.0) -> int:
+    """Number of nodes between two angles for ten digits: features are no narrower than 1/(w sin angle) and 1/√d.
 
     Source: derived in docs/derivations/softmax_window.
     """
-    return 48 * (1 + int((0.125 * scale * np.sin(min(end, 0.5 * np.pi)) + 0.16 * np.sqrt(dimension)) * end / np.pi))
+    density = 0.125 * scale * np.sin(min(end, 0.5 * np.pi)) + 0.16 * np.sqrt(dimension)
+    return 48 * (1 + int(density * (end - begin) / np.pi))
+
+
+def nearest(context_length: int, dimension: int) -> float:
+    """Angle below which there is no example, nor above π minus it: the sphere of many dimensions is a thin band.
+
+    It leaves out e^-34/n² of the sphere; 0 below a tenth, where there is little to leave out.
+
+    Source: derived in docs/derivations/softmax_window.
+    """
+    angle = float(np.arcsin(np.exp(-(FAINT + 2 * np.log(float(context_length))) / (dimension - 1))))
+    return angle if angle > 0.1 else 0.0
 
 
 def farthest(scale: float, context_length: int, dimension: int) -> float:
@@ -72,16 +84,16 @@ def falling(scale: float, dimension: int) -> tuple[int, float]:
     return 48 * (1 + int(0.3 * np.sqrt(scale + dimension) * end / np.pi)), end
 
 
-def angles(dimension: int, nodes: int, end: float = np.pi) -> Angles:
-    """Gauss nodes in the angle from 0 to `end`; kernels that are rough in the cosine are smooth in the angle.
+def angles(dimension: int, nodes: int, end: float = np.pi, begin: float = 0.0) -> Angles:
+    """Gauss nodes in the angle from `begin` to `end`; kernels that are rough in the cosine are smooth in the angle.
 
     Source: derived in docs/derivations/softmax_window.
     """
     point, weight = _legendre(nodes)
-    theta = 0.5 * end * (point + 1)
+    theta = begin + 0.5 * (end - begin) * (point + 1)
     log_sphere = 0.5 * np.log(np.pi) + gammaln(0.5 * (dimension - 1)) - gammaln(0.5 * dimension)
-    log_weight = np.log(0.5 * end * weight) + (dimension - 2) * np.log(np.sin(theta)) - log_sphere
-    if end == np.pi:  # to the last digit, so that cancellations are exact
+    log_weight = np.log(0.5 * (end - begin) * weight) + (dimension - 2) * np.log(np.sin(theta)) - log_sphere
+    if end == np.pi - begin:  # to the last digit, so that cancellations are exact
         log_weight -= np.log(np.exp(log_weight).sum())
     return Angles(dimension, np.cos(theta), 2 * np.sin(0.5 * theta) ** 2, log_weight, np.exp(log_weight))
 

@@ -12,6 +12,8 @@ from iclab.theory.softmax.attention_weights import Angles, angles
 
 __all__ = ["Kernel", "Spectrum", "log_counts", "pair_gaps", "spectrum", "zonal_harmonics"]
 
+MOST_HARMONICS = 1200.0  # log of their number in a degree; values of more are not numbers, and no kernel needs them
+
 Kernel = Callable[[Float[np.ndarray, "*n"]], Values]
 
 
@@ -45,8 +47,9 @@ def spectrum(kernel: Validated[Kernel], dimension: int, nodes: int) -> Spectrum:
         values.shape == at.cosine.shape and height.shape == (1,),
         "kernel must return a finite number for each cosine; got something else. It takes an array.",
     )
-    harmonics = zonal_harmonics(at.cosine, dimension, nodes // 2)
-    counts = np.exp(0.5 * log_counts(dimension, nodes // 2))
+    degrees = int(np.sum(log_counts(dimension, nodes // 2) <= MOST_HARMONICS))
+    harmonics = zonal_harmonics(at.cosine, dimension, degrees)
+    counts = np.exp(0.5 * log_counts(dimension, degrees))
     eigenvalues = harmonics @ (at.weight * values) / counts
     require(
         bool(np.all(eigenvalues >= -1e-10 * abs(height[0]))),

@@ -22,6 +22,7 @@ from iclab.theory.softmax.attention_weights import (
     angles,
     enough_nodes,
     farthest,
+    nearest,
     weight_products,
     weight_products_and_derivatives,
 )
@@ -60,7 +61,8 @@ def affine_loss(
     """Exact loss for affine functions f(x) = l uᵀx + b, u uniform on the sphere, E l² = slope_variance.
 
     Any offset b: attention weights sum to one, so it cancels. Scale, length, slope variance and noise
-    broadcast. Ten digits, up to scale 350 at any length and far beyond in long contexts.
+    broadcast. Ten digits, up to scale 350 at any length and dimension, and far beyond in long contexts or in many
+    dimensions.
 
     Raises ValueError for a dimension outside 2..100000, a length below 1, a scale that is not positive or too large
     for the quadrature, and negative variances.
@@ -104,14 +106,14 @@ def kernel_loss(
     The kernel is expanded in the harmonics of the sphere, in which a pair of examples factorizes; nodes and degrees
     are doubled until the loss changes by less than a millionth.
 
-    Raises ValueError as affine_loss and for a kernel that is no covariance; ArithmeticError where doubling ends
-    before.
+    Raises ValueError as affine_loss, for a kernel that is no covariance, and for a scale above some 190, less in
+    hundreds of dimensions and more, for which the nodes are too many; ArithmeticError where doubling ends before.
 
     Source: collins2024context (the setting); derived in docs/derivations/softmax_window.
     """
     size, length = _dimension(dimension), whole_number("context_length", context_length)
     window, variance = checked_number("scale", scale, above=0.0), checked_number("noise", noise, at_least=0.0)
-    nodes, before, change = 2 * _nodes(window, size, np.pi), np.inf, np.inf
+    nodes, before, change = _kernel_nodes(window, size, most=MOST_NODES // 2), np.inf, np.inf
     while nodes <= MOST_NODES:
         law = spectrum(kernel, size, nodes)
         found = weight_products(window, length, law.at)
@@ -152,8 +154,8 @@ def best_scale(
 
     def slope(log: float) -> float:
         window = float(np.exp(log))
-        end = farthest(window, length, size)
-        at = angles(size, _nodes(window, size, end, "the best scale"), end)
+        begin, end = _range(window, length, size)
+        at = angles(size, _nodes(window, size, end, begin, what="the best scale"), end, begin)
         here, tilt = weight_products_and_derivatives(window, length, at)
         bias = tilt.single @ at.gap + (here.pair @ at.gap) @ (tilt.pair @ at.gap)
         return float(2 * variance / size * bias + ripple * tilt.single.sum())
@@ -179,7 +181,7 @@ def best_kernel_scale(
 
     def slope(log: float) -> float:
         window = float(np.exp(log))
-        law = spectrum(kernel, size, 2 * _nodes(window, size, np.pi, "the best scale"))
+        law = spectrum(kernel, size, _kernel_nodes(window, size, most=MOST_NODES, what="the best scale"))
         here, tilt = weight_products_and_derivatives(window, length, law.at)
         bias = 2 * float(tilt.single @ law.gap) + 2 * pair_gaps(law, here.pair, tilt.pair)
         return bias + ripple * float(tilt.single.sum())
@@ -188,15 +190,15 @@ def best_kernel_scale(
 
 
 def _affine_parts(window: float, length: int, dimension: int) -> tuple[float, float]:
-    """E |x_q − Σ a x|² and E Σ a², doubled until two numbers of nodes agree."""
-    end = farthest(window, length, dimension)
-    nodes, before = _nodes(window, dimension, end), None
-    while nodes <= MOST_NODES:
-        parts = np.array(_affine_at(window, length, angles(dimension, nodes, end)))
+    """E |x_q − Σ a x|² and E Σ a², nodes doubled until two numbers of them agree, the most of all at last."""
+    begin, end = _range(window, length, dimension)
+    nodes, last, before = _nodes(window, dimension, end, begin), 0, None
+    while nodes >= 1.1 * last:  # with fewer more two numbers of nodes would agree for being alike
+        parts = np.array(_affine_at(window, length, angles(dimension, nodes, end, begin)))
         if before is not None and np.all(abs(parts - before) <= AGREE * parts):
             return float(parts[0]), float(parts[1])
-        nodes, before = 2 * nodes, parts
-    raise ArithmeticError(f"the loss at scale {window:g} still changes at {nodes // 2} nodes. Use a smaller scale.")
+        nodes, last, before = min(2 * nodes, MOST_NODES), nodes, parts
+    raise ArithmeticError(f"the loss at scale {window:g} still changes at {last} nodes. Use a smaller scale.")
 
 
 def _affine_at(window: float, length: int, at: Angles) -> tuple[float, float]:
@@ -204,13 +206,31 @@ def _affine_at(window: float, length: int, at: Angles) -> tuple[float, float]:
     return 2 * found.single @ at.gap + np.sum((found.pair @ at.gap) ** 2), found.single.sum()
 
 
-def _nodes(window: float, dimension: int, end: float, what: str = "scale") -> int:
+def _range(window: float, length: int, dimension: int) -> tuple[float, float]:
+    """The angles between which examples are found that have weight."""
+    begin = nearest(length, dimension)
+    return begin, min(farthest(window, length, dimension), np.pi - begin)
+
+
+def _nodes(window: float, dimension: int, end: float, begin: float = 0.0, *, what: str = "scale") -> int:
     """The first number of nodes. Raises ValueError where it is too large to be doubled."""
-    nodes = enough_nodes(min(window, 1e6), dimension, end)
+    nodes = enough_nodes(min(window, 1e6), dimension, end, begin)
     require(
         2 * nodes <= MOST_NODES,
         f"{what} must be at most 350, or beyond in contexts that are long for it; got {window:g}, which takes too "
         "many nodes. Use a smaller scale, a longer context or more noise.",
+    )
+    return nodes
+
+
+def _kernel_nodes(window: float, dimension: int, *, most: int, what: str = "scale") -> int:
+    """The first number of nodes for harmonics, which need all angles. Raises ValueError where it is above `most`."""
+    nodes = 2 * enough_nodes(min(window, 1e6), dimension)
+    widest = sum(2 * enough_nodes(float(scale), dimension) <= most for scale in range(1, 500))
+    require(
+        nodes <= most,
+        f"{what} must be at most {widest} for functions of a kernel in {dimension} dimensions; got {window:g}, which "
+        f"takes too many nodes. Use {'a smaller scale or more noise' if widest else 'fewer dimensions'}.",
     )
     return nodes
 

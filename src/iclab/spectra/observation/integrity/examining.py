@@ -1,49 +1,18 @@
 """Integrity of a series: checkpoints that are copied, swapped, missing, out of order or not finite."""
 
-import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
-from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.names import quoted
-from iclab.spectra.checkpoints.series import Checkpoint
+from iclab.spectra.observation.integrity.findings import Finding, Record, names_of, shown
+from iclab.spectra.observation.integrity.mixups import returns, swapped
 from iclab.spectra.observation.trajectories import missing_steps, outliers
 
-__all__ = ["Finding", "Integrity", "Record", "Severity", "examine", "record_of"]
+__all__ = ["Integrity", "examine"]
 
-Severity = Literal["error", "warning", "note"]
 _EARLY = 1e-3  # fraction of the last step before which weights may be unchanged
-
-
-@dataclass(frozen=True)
-class Record:
-    """Summary of one checkpoint: its step, its name and the content of each of its tensors."""
-
-    step: int
-    label: str
-    contents: Mapping[str, Content]
-    missing: tuple[str, ...] = ()  # shards that its folder lacks
-    noted: int | None = None  # step that its trainer wrote in it
-
-    @property
-    def digest(self) -> str:
-        """Hash of the names and contents of the whole checkpoint."""
-        text = "\n".join(f"{name} {one.digest}" for name, one in sorted(self.contents.items()))
-        return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One finding about the series. With errors the series cannot be trusted."""
-
-    kind: str
-    severity: Severity
-    message: str
-    steps: tuple[int, ...] = ()
-    tensors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,34 +21,36 @@ class Integrity:
 
     findings: tuple[Finding, ...]
 
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> "Integrity":
+        """Integrity with these findings in the order of their severity."""
+        rank = {"error": 0, "warning": 1, "note": 2}
+        return cls(tuple(sorted(findings, key=lambda finding: rank[finding.severity])))
+
     @property
     def broken(self) -> bool:
         """True where there is an error among them."""
         return any(finding.severity == "error" for finding in self.findings)
 
 
-def record_of(checkpoint: Checkpoint, contents: Mapping[str, Content]) -> Record:
-    """Record of a checkpoint with these contents."""
-    return Record(checkpoint.step, checkpoint.label, contents, checkpoint.missing, checkpoint.noted)
-
-
 def examine(records: Sequence[Record], unread: Sequence[int] = ()) -> Integrity:
     """Integrity of a series of records in its order; `unread` steps do not count as missing."""
     distinct = list({record.digest: record for record in records}.values())
-    findings = [
-        *_order(records),
-        *_identical(records),
-        *_returns(distinct),
-        *_swapped(distinct),
-        *_shapes(records),
-        *_numbers(records),
-        *_shards(records),
-        *_gaps([*(record.step for record in records), *unread]),
-        *_outliers(distinct),
-        *_tied(records),
-    ]
-    rank = {"error": 0, "warning": 1, "note": 2}
-    return Integrity(tuple(sorted(findings, key=lambda finding: rank[finding.severity])))
+    return Integrity.of(
+        [
+            *_order(records),
+            *_misnamed(records),
+            *_identical([record for record in records if record.contents]),
+            *returns(distinct),
+            *swapped(distinct),
+            *_shapes(records),
+            *_numbers(records),
+            *_shards(records),
+            *_gaps([*(record.step for record in records), *unread]),
+            *_outliers(distinct),
+            *_tied(records),
+        ]
+    )
 
 
 def _order(records: Sequence[Record]) -> Iterable[Finding]:
@@ -99,6 +70,14 @@ def _order(records: Sequence[Record]) -> Iterable[Finding]:
         if record.noted not in (None, record.step):
             text = f"{quoted(record.label)} holds step {record.noted}, by its trainer: runs may overlap"
             yield Finding("rewound steps", "error", text, (record.step,))
+
+
+def _misnamed(records: Sequence[Record]) -> Iterable[Finding]:
+    """Names that state another step than their file; older trainers name a file by the step before."""
+    for record in records:
+        if record.named is not None and abs(record.named - record.step) > 1:
+            text = f"{quoted(record.label)} is named for step {record.named}; it holds step {record.step}"
+            yield Finding("misnamed checkpoints", "warning", text, (record.step,))
 
 
 def _identical(records: Sequence[Record]) -> Iterable[Finding]:
@@ -125,100 +104,71 @@ def _identical(records: Sequence[Record]) -> Iterable[Finding]:
             yield Finding("identical checkpoints", "error", text, steps)
 
 
-def _returns(records: Sequence[Record]) -> Iterable[Finding]:
-    """Tensors that do not change while others do, and tensors that return to an earlier value."""
-    groups: dict[tuple[tuple[int, ...], bool], list[str]] = defaultdict(list)
-    for name in _names(records):
-        by_digest = defaultdict(list)
-        for index, record in enumerate(records):
-            if name in record.contents and not record.contents[name].zero:
-                by_digest[record.contents[name].digest].append(index)
-        for indices in by_digest.values():
-            if len(indices) > 1:
-                apart = indices[-1] - indices[0] >= len(indices)
-                groups[tuple(indices), apart].append(name)
-    for (indices, apart), names in groups.items():
-        steps = tuple(records[index].step for index in indices)
-        listed, shown = ", ".join(map(str, steps)), _shown(names)
-        if apart:
-            text = f"{shown} are identical at steps {listed} but changed in between: a file was mixed up"
-            yield Finding("identical tensors", "error", text, steps, tuple(names))
-        elif len(indices) == len(records):
-            yield Finding("frozen tensors", "note", f"{shown} never changed", steps, tuple(names))
-        else:
-            yield Finding(
-                "identical tensors", "warning", f"{shown} did not change at steps {listed}", steps, tuple(names)
-            )
-
-
-def _swapped(records: Sequence[Record]) -> Iterable[Finding]:
-    """Tensors that have each other's name at the next step."""
-    for before, now in pairwise(records):
-        owners = [_owners(record) for record in (before, now)]
-        for name, one in now.contents.items():
-            other = owners[0].get(one.digest)
-            if other is None or other == name or owners[1].get(one.digest) != name:
-                continue
-            back = now.contents.get(other)
-            if back is None or owners[0].get(back.digest) != name:
-                text = f"{quoted(name)} of step {now.step} is {quoted(other)} of step {before.step}"
-                yield Finding("swapped tensors", "error", text, (before.step, now.step), (name, other))
-            elif name < other:
-                text = f"{quoted(name)} and {quoted(other)} are swapped between steps {before.step} and {now.step}"
-                yield Finding("swapped tensors", "error", text, (before.step, now.step), (name, other))
-
-
-def _owners(record: Record) -> dict[str, str]:
-    """Name of each content that has one name only."""
-    names = defaultdict(list)
-    for name, one in record.contents.items():
-        names[one.digest].append(name)
-    return {digest: owners[0] for digest, owners in names.items() if len(owners) == 1}
-
-
 def _shapes(records: Sequence[Record]) -> Iterable[Finding]:
-    """Tensors that change their shape or type, and tensors that some checkpoints lack."""
+    """Tensors that change their shape or type, and tensors that some checkpoints lack, with the steps that differ."""
     whole = [record for record in records if not record.missing]
     gone: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for name in _names(records):
-        kinds = {
-            (record.contents[name].shape, record.contents[name].stored)
-            for record in records
-            if name in record.contents
-        }
-        shapes = sorted({shape for shape, _ in kinds})
+    retyped: dict[tuple[str, tuple[int, ...]], list[str]] = defaultdict(list)
+    for name in names_of(records):
+        held = [record for record in records if name in record.contents]
+        shapes = sorted({record.contents[name].shape for record in held})
+        types = sorted({record.contents[name].stored for record in held})
         if len(shapes) > 1:
-            yield Finding("shape changes", "error", f"{quoted(name)} has shapes {shapes}", tensors=(name,))
-        elif len(kinds) > 1:
-            types = ", ".join(sorted(stored for _, stored in kinds))
-            yield Finding("type changes", "warning", f"{quoted(name)} is stored as {types}", tensors=(name,))
+            steps = _unusual([record.contents[name].shape for record in held], held)
+            yield Finding("shape changes", "error", f"{quoted(name)} has shapes {shapes}", steps, (name,))
+        elif len(types) > 1:
+            steps = _unusual([record.contents[name].stored for record in held], held)
+            retyped[", ".join(types), steps].append(name)
         absent = tuple(record.step for record in whole if name not in record.contents)
         if absent:
             gone[absent].append(name)
+    for (types_shown, steps), names in retyped.items():
+        text = f"{shown(names)} stored as {types_shown}; other than usual at steps {', '.join(map(str, steps))}"
+        yield Finding("type changes", "warning", text, steps, tuple(names))
     for steps, names in gone.items():
-        text = f"{_shown(names)} absent at steps {', '.join(map(str, steps))}"
+        text = f"{shown(names)} absent at steps {', '.join(map(str, steps))}"
         yield Finding("absent tensors", "warning", text, steps, tuple(names))
+
+
+def _unusual(values: Sequence[Hashable], records: Sequence[Record]) -> tuple[int, ...]:
+    """Steps at which a value is not the most frequent one."""
+    usual = Counter(values).most_common(1)[0][0]
+    return tuple(record.step for record, value in zip(records, values, strict=True) if value != usual)
 
 
 def _numbers(records: Sequence[Record]) -> Iterable[Finding]:
     """Entries that are not finite, and tensors of zeros."""
     zeros: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for name in _names(records):
+    for name in names_of(records):
         zero = tuple(record.step for record in records if name in record.contents and record.contents[name].zero)
         if zero and any(len(record.contents[name].shape) > 1 for record in records if name in record.contents):
             zeros[zero].append(name)
         broken = [record for record in records if name in record.contents and record.contents[name].nonfinite]
-        if broken:
+        if len(broken) > 1 and _constant(broken, records, name):
+            text = f"{quoted(name)} holds infinities and never changes: it is read as a mask"
+            yield Finding("constant infinities", "note", text, tensors=(name,))
+        elif broken:
             one, steps = broken[0].contents[name], tuple(record.step for record in broken)
             text = f"{quoted(name)} holds {one.nonfinite} numbers that are not finite, first {one.first_nonfinite}"
             yield Finding("nonfinite", "error", f"{text} (step {steps[0]})", steps, (name,))
     for steps, names in zeros.items():
-        text = f"{_shown(names)} zero at steps {', '.join(map(str, steps))}"
+        text = f"{shown(names)} zero at steps {', '.join(map(str, steps))}"
         yield Finding("zero tensors", "warning", text, steps, tuple(names))
 
 
+def _constant(broken: Sequence[Record], records: Sequence[Record], name: str) -> bool:
+    """True where a tensor holds infinities alone beside finite numbers, the same in all of several other states."""
+    same = {record.contents[name].digest for record in records if name in record.contents}
+    states = {record.digest for record in records}
+    return len(same) == 1 and len(states) > 1 and not any(record.contents[name].nans for record in broken)
+
+
 def _shards(records: Sequence[Record]) -> Iterable[Finding]:
+    """Shards that are missing, and tensors that an index promises and no shard holds."""
     for record in records:
+        if record.absent:
+            text = f"step {record.step} lacks what its index promises: {shown(record.absent)}"
+            yield Finding("missing tensors", "error", text, (record.step,), record.absent)
         if record.missing:
             names = ", ".join(quoted(name) for name in record.missing)
             yield Finding("missing shards", "error", f"step {record.step} lacks {names}", (record.step,))
@@ -233,15 +183,15 @@ def _gaps(steps: Sequence[int]) -> Iterable[Finding]:
 
 
 def _outliers(records: Sequence[Record]) -> Iterable[Finding]:
-    """Steps at which norms are far from the line between neighboring steps."""
+    """Steps at which norms of matrices are far outside the range of neighboring steps."""
     by_step: dict[int, list[str]] = defaultdict(list)
-    for name in _names(records):
-        present = [record for record in records if name in record.contents]
+    for name in names_of(records):
+        present = [record for record in records if name in record.contents and record.contents[name].many]
         norms = [record.contents[name].norm for record in present]
         for index in outliers([record.step for record in present], norms):
             by_step[present[index].step].append(name)
     for step, names in by_step.items():
-        text = f"{_shown(names)} at step {step} far from the line between neighboring steps"
+        text = f"{shown(names)} at step {step} far outside the range of neighboring steps"
         yield Finding("outliers", "warning", text, (step,), tuple(names))
 
 
@@ -257,13 +207,3 @@ def _tied(records: Sequence[Record]) -> Iterable[Finding]:
     for same in sorted(groups):
         text = f"{', '.join(quoted(name) for name in same)} are one matrix, counted once"
         yield Finding("tied tensors", "note", text, tensors=same)
-
-
-def _names(records: Sequence[Record]) -> list[str]:
-    """Names of all tensors, in the order of their first occurrence."""
-    return list(dict.fromkeys(name for record in records for name in record.contents))
-
-
-def _shown(names: Sequence[str]) -> str:
-    listed = ", ".join(quoted(name) for name in names[:3])
-    return listed if len(names) <= 3 else f"{listed} and {len(names) - 3} more tensors"
