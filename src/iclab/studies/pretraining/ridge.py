@@ -4,29 +4,45 @@ A ridge λ on the readout smooths the peak of the error at τ = n/D² = 1. The b
 with every further pretraining sequence. The best ridge for new tasks is not the best for tasks of the pool, unless
 every context has a fresh task. Theory is the proportional limit at any ridge, without one, and at the best one for
 each target; the formulas with ridge tend to those without at first order in it. Simulation draws runs and fits their
-readouts. The curves are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
+readouts, on the same sequences at three ridges about the best one: the parabola through their errors has its vertex
+where the predicted errors have theirs. The curves are published as figure 1 of arXiv 2405.11751; the best ridges go
+beyond it.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import Annotated
 
 import numpy as np
+from jaxtyping import Float
 
 from iclab import figures
-from iclab.claims import SLACK, Verdict, fitted_order
-from iclab.claims.paths import group
-from iclab.numerics import Checked, Magnitude, Nonnegative, Nonnegatives, Positives, Reals
+from iclab.claims import Agrees, Tends
+from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Nonnegatives, Positive, Positives, Reals
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
+from iclab.studies.pretraining.links import (
+    DRAWN,
+    POOLS,
+    SCORED,
+    WORDS,
+    far_runs,
+    judged_errors,
+    leverage_mean,
+    pool_mean,
+    tending_errors,
+)
+from iclab.studies.pretraining.links import simulated as runs_and_contexts
 from iclab.studies.pretraining.panels import SEQUENCES, TITLES, error_axes, run_points, theory_curves
-from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, simulated
-from iclab.studies.pretraining.sizes import Span, around, bounds, column
-from iclab.study import Figure, Preset, Study, View
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid
+from iclab.studies.pretraining.sizes import Span, around, bounds, column, scanned, vertex
+from iclab.study import Figure, Key, Preset, Study, View
 
-if TYPE_CHECKING:
-    import xarray as xr
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
-__all__ = ["STUDY", "Case", "figure", "theory"]
+FACTORS = np.array([1 / 3, 1.0, 3.0])  # of the ridges whose errors have a parabola in log λ
+SCAN = np.geomspace(1e-12, 1e6, 3601)  # ridges among which the least error is looked for
+FAR_FROM_PEAK = 0.2  # |ln τ| beyond which errors with a small ridge are those without: at τ = 1 they differ like √λ
 
 
 @dataclass(frozen=True)
@@ -41,7 +57,10 @@ class Case(Checked):
     small_ridge: Positives = (1e-6, 1e-7, 1e-8)  # λ in place of none
     drawn_ridge: Nonnegatives = (0.1, 1.0)  # λ of the drawn runs
     drawn_tau: Positives = (0.5, 1.0, 2.0)  # τ of the drawn runs
-    draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs
+    draws: Draws = Draws((24,), (8,), below=2)  # runs
+    best_tau: Positive = 0.5  # τ of the drawn runs about the best ridge, in the lowest dimension
+    best_runs: Count = 64  # of them for each seed
+    far_tau: Positives = (0.5, 2.0)  # τ at which the pool prediction is extrapolated
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,28 +72,66 @@ class Case(Checked):
         sizes = {"ridge": self.drawn_ridge, "tau": self.drawn_tau}
         return Grid.over(self.draws.dimension, **sizes, **parts(self, "alpha", "kappa", "noise"))
 
+    @property
+    def about_best(self) -> Grid:
+        """Runs at three ridges about the best ones, of equal sizes."""
+        from iclab.theory.generalization import best_ridge
+
+        ratios = Ratios(self.alpha, self.kappa, self.best_tau, self.noise)
+        middle = np.sqrt(np.prod([best_ridge(ratios, target=target) for target in TITLES]))
+        sizes = parts(self, "alpha", "kappa", "noise") | {"tau": self.best_tau}
+        return Grid.over(self.draws.dimension[:1], ridge=tuple(middle * FACTORS), **sizes)
+
 
 def theory(case: Case) -> dict[str, Labeled]:
     """Errors at several ridges, without one, and at the best ridge for each target."""
     from iclab.theory.generalization import best_ridge, errors
 
-    tau = around(case.tau.grid(), [1.0])
+    tau = around({*case.tau.grid(), *case.far_tau}, [1.0])
+
+    def at(ridge: tuple[float, ...], tau: Float[np.ndarray, "tau"]) -> Labeled:
+        found = errors(Ratios(case.alpha, case.kappa, tau, case.noise), ridge=column(ridge))
+        return labeled({"ridge": ridge, "tau": tau}, **parts(found, *ERRORS))
+
     ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
-
-    def at(ridge: tuple[float, ...]) -> Labeled:
-        return labeled({"ridge": ridge, "tau": tau}, **parts(errors(ratios, ridge=column(ridge)), *ERRORS))
-
     best = {target: best_ridge(ratios, target=target) for target in TITLES}
     least = {target: getattr(errors(ratios, ridge=ridge), target) for target, ridge in best.items()}
+    scan = {
+        f"{target}_ridge": scanned(
+            lambda ridge, name=target: getattr(errors(ratios, ridge=ridge), name), SCAN, lowest=0
+        )
+        for target in TITLES
+    }
+    far = far_runs(ridge=case.ridge, tau=case.far_tau, **parts(case, "alpha", "kappa", "noise"))
     return {
-        "curves": at(case.ridge),
-        "small": at(case.small_ridge),
+        "curves": at(case.ridge, tau),
+        "small": at(case.small_ridge, tau[abs(np.log(tau)) > FAR_FROM_PEAK]),
         "none": labeled({"tau": tau}, **parts(errors(ratios), *ERRORS)),
         "best": labeled({"tau": tau}, **{f"{target}_ridge": ridge for target, ridge in best.items()}, **least),
+        "scanned": labeled({"tau": tau}, **scan),
+        "far": far.predicted(partial(pool_mean, more=2)),
+        "leverage": case.drawn.predicted(leverage_mean),
+        "vertex": vertices(case.about_best.predicted(partial(pool_mean, pools=POOLS))),
         "sizes": case.drawn.sizes(),
-        "runs": case.drawn.limit(),
         "bounds": bounds(case.noise),
     }
+
+
+def vertices(found: Labeled) -> Labeled:
+    """The ridges of least error of runs about the best ridge."""
+    shape = {name: vertex(found.ridge[1], getattr(found, name)[0], FACTORS[-1]) for name in TITLES}
+    return labeled({}, **{f"{name}_ridge": ridge for name, ridge in shape.items()})
+
+
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
+    """Errors of drawn runs, exact for the readout of each; the ridges of least error on the same sequences."""
+    import jax
+
+    from iclab.simulation.pretraining import RidgeSolver
+
+    keys, grid = jax.random.split(jax.random.fold_in(key, 1), case.best_runs), case.about_best
+    about = grid.predicted(lambda run: run.mean_errors(RidgeSolver(route=case.draws.route), keys))
+    return runs_and_contexts(case, key=key) | {"vertex": vertices(about)}
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -98,28 +155,6 @@ def figure(view: View, figure: Figure) -> None:
     ridges.legend()
 
 
-@dataclass(frozen=True)
-class ExactWithoutRidge:
-    """Errors with a small ridge against errors without: the largest relative gap away from the peak."""
-
-    far: float = 0.2  # |ln τ| that counts as away from τ = 1, where the gap vanishes like √λ
-
-    def verdict(self, result: "xr.DataTree") -> Verdict:
-        """Order in the ridge at which the gap vanishes."""
-        small, none = group(result, "theory", "small"), group(result, "theory", "none")
-        away = abs(np.log(none.tau)) > self.far
-        gaps = np.maximum(*(abs(small[name] / none[name] - 1).where(away).max("tau").values for name in TITLES))
-        shown = zip(small.ridge.values, gaps, strict=True)
-        return Verdict(
-            claim="exact without ridge",
-            meaning="The formulas with ridge become those without as the ridge vanishes.",
-            measure="order of the largest relative gap in the ridge",
-            value=fitted_order(small.ridge.values, gaps),
-            yardstick=1.0 - SLACK,
-            evidence=tuple((f"largest gap at ridge {ridge:.0e}", f"{gap:.2e}") for ridge, gap in shown),
-        )
-
-
 FULL = Case(
     kappa=np.inf, tau=Span(0.05, 20.0, 402), drawn_ridge=(1e-5, 0.1, 1.0), drawn_tau=(0.5, 0.85, 1.15, 1.5, 2.0),
     draws=Draws((25, 50, 100), (8, 2, 1)),
@@ -127,13 +162,43 @@ FULL = Case(
 STUDY = Study(
     name="ridge",
     question=str(__doc__),
-    version=2,
+    version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory,
-    simulation=simulated,
+    simulation=simulation,
     figure=figure,
-    claims=(ExactWithoutRidge(), MEANS_TEND),
+    claims=(
+        *(
+            Agrees(
+                f"theory/scanned/{name}_ridge",
+                f"A scan finds the best ridge {WORDS[name]}.",
+                1e-3,
+                f"best/{name}_ridge",
+            )
+            for name in TITLES
+        ),
+        *(
+            Agrees(f"vertex/{name}_ridge", f"Drawn errors {WORDS[name]} are least where predicted.", 0.045)
+            for name in TITLES
+        ),
+        *(
+            Tends(
+                f"theory/small/{name}",
+                f"Without ridge errors {WORDS[name]} are those of a vanishing one.",
+                1e-3,
+                along="ridge",
+                theory=f"none/{name}",
+                orders=(-1.0, -2.0),
+            )
+            for name in TITLES
+        ),
+        *judged_errors(0.04),
+        *judged_errors(0.04, ["train"], unit="range"),
+        *tending_errors(0.019),
+        *SCORED,
+    ),
     vocabulary=SIZES
+    | DRAWN
     | vocabulary(
         icl_ridge=("λ_ICL", "ridge of least error on new tasks"),
         idg_ridge=("λ_IDG", "ridge of least error on tasks of the pool"),
