@@ -21,6 +21,7 @@ from iclab.numerics import Checked, Magnitude, Magnitudes, Nonnegative, require
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import ContextLaw, Ratios, SphereTasks
 from iclab.studies.pretraining.links import (
+    BOUNDS,
     DRAWN,
     FAR,
     SCORED,
@@ -187,18 +188,15 @@ _PANELS = tuple(
     )
 )  # fmt: skip
 STUDY = Study(
-    name="context-length",
-    question=str(__doc__),
-    version=3,
+    name="context-length", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(9.0, 6.8)), "full": Preset(FULL, seeds=8, size=(9.0, 6.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         *_PANELS,
         *tending_errors(0.019, ["icl"], far="far_tests", limit="tests", panel=", at other test lengths"),
         *SCORED,
     ),
+    unjudged=BOUNDS,
     vocabulary=SIZES
     | DRAWN
     | vocabulary(
@@ -210,4 +208,4 @@ STUDY = Study(
         error=("e(α*)", "error at the best length", "label²"),
         test_alpha=("α_test", "examples of a test context, N/D"),
     ),
-)
+)  # fmt: skip

@@ -19,6 +19,7 @@ from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonneg
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import Ratios
 from iclab.studies.pretraining.links import (
+    BOUNDS,
     DRAWN,
     SCORED,
     far_runs,
@@ -123,13 +124,9 @@ FULL = Case(
     drawn_tau=_PUBLISHED, draws=Draws((25, 50, 100), (8, 2, 1)),
 )  # fmt: skip
 STUDY = Study(
-    name="double-descent",
-    question=str(__doc__),
-    version=3,
+    name="double-descent", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory,
-    simulation=simulated,
-    figure=figure,
+    theory=theory, simulation=simulated, figure=figure,
     claims=(
         *judged_errors(0.019),
         *judged_errors(0.019, ["train"], unit="range"),
@@ -137,8 +134,9 @@ STUDY = Study(
         *SCORED,
     ),
     vocabulary=SIZES | DRAWN,
-    unjudged={
+    unjudged=BOUNDS
+    | {
         "theory/pool/icl": "the prediction that is extrapolated to the limit, in fewer dimensions",
         "theory/limit/icl": "the limit that is judged for each context length, at one that may lie between",
     },
-)
+)  # fmt: skip

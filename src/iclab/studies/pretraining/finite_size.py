@@ -91,13 +91,9 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(tau=(0.5, 1.5, 2.0, 4.0), pools=64, draws=Draws((25, 50, 100), (24, 10, 4)))
 STUDY = Study(
-    name="finite-size",
-    question=str(__doc__),
-    version=2,
+    name="finite-size", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
-    theory=theory,
-    simulation=simulated,
-    figure=figure,
+    theory=theory, simulation=simulated, figure=figure,
     claims=(
         *judged_errors(0.045),
         *judged_errors(0.045, ["train"], unit="range"),
@@ -105,4 +101,4 @@ STUDY = Study(
         *SCORED,
     ),
     vocabulary=SIZES | DRAWN,
-)
+)  # fmt: skip

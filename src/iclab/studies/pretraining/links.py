@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 __all__ = [
-    "DRAWN", "FAR", "POOLS", "SCORED", "WORDS", "far_runs", "judged_errors", "leverage_mean", "on_contexts",
+    "BOUNDS", "DRAWN", "FAR", "POOLS", "SCORED", "WORDS", "far_runs", "judged_errors", "leverage_mean", "on_contexts",
     "pool_mean", "scored", "simulated", "tending_errors",
 ]  # fmt: skip
 
@@ -103,6 +103,7 @@ def tending_errors(
     )  # fmt: skip
 
 
+BOUNDS = {"theory/bounds/loss": "of knowing nothing and of knowing the task, for comparison"}
 SCORED = tuple(
     Agrees(f"contexts/drawn_{name}", f"Exact errors of a readout are those on drawn contexts, {WORDS[name]}.", 0.045,
            f"simulation/contexts/{name}")

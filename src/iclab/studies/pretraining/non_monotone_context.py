@@ -114,13 +114,9 @@ FULL = Case(kappa=Span(0.1, 2.1, 401), noise=Span(0.01, 1.0, 300))
 _SAME = "sequences the formula gives the border that a search over context lengths finds."
 _CRITICAL = ("κ_c", "critical number of tasks for each dimension")
 STUDY = Study(
-    name="non-monotone-context",
-    question=str(__doc__),
-    version=2,
+    name="non-monotone-context", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(11.0, 3.6)), "full": Preset(FULL, size=(11.0, 3.6))},
-    theory=theory,
-    simulation=None,
-    figure=figure,
+    theory=theory, simulation=None, figure=figure,
     claims=(
         *(
             Agrees(f"theory/scanned_{kind}/kappa", f"With {kind} {_SAME}", 1e-5, f"critical_{kind}/kappa")
@@ -138,4 +134,4 @@ STUDY = Study(
         {f"{name}_{kind}/kappa": _CRITICAL for name in ("line", "critical", "scanned") for kind in ("few", "many")},
         alpha=("α*", "best number of examples for each dimension"),
     ),
-)
+)  # fmt: skip

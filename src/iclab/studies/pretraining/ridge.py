@@ -22,6 +22,7 @@ from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Nonnegatives,
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining.links import (
+    BOUNDS,
     DRAWN,
     POOLS,
     SCORED,
@@ -160,21 +161,13 @@ FULL = Case(
     draws=Draws((25, 50, 100), (8, 2, 1)),
 )  # fmt: skip
 STUDY = Study(
-    name="ridge",
-    question=str(__doc__),
-    version=3,
+    name="ridge", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         *(
-            Agrees(
-                f"theory/scanned/{name}_ridge",
-                f"A scan finds the best ridge {WORDS[name]}.",
-                1e-3,
-                f"best/{name}_ridge",
-            )
+            Agrees(f"theory/scanned/{name}_ridge", f"A scan finds the best ridge {WORDS[name]}.", 1e-3,
+                   f"best/{name}_ridge")
             for name in TITLES
         ),
         *(
@@ -182,14 +175,8 @@ STUDY = Study(
             for name in TITLES
         ),
         *(
-            Tends(
-                f"theory/small/{name}",
-                f"Without ridge errors {WORDS[name]} are those of a vanishing one.",
-                1e-3,
-                along="ridge",
-                theory=f"none/{name}",
-                orders=(-1.0, -2.0),
-            )
+            Tends(f"theory/small/{name}", f"Without ridge errors {WORDS[name]} are those of a vanishing one.", 1e-3,
+                  along="ridge", theory=f"none/{name}", orders=(-1.0, -2.0))
             for name in TITLES
         ),
         *judged_errors(0.04),
@@ -197,10 +184,11 @@ STUDY = Study(
         *tending_errors(0.019),
         *SCORED,
     ),
+    unjudged=BOUNDS,
     vocabulary=SIZES
     | DRAWN
     | vocabulary(
         icl_ridge=("λ_ICL", "ridge of least error on new tasks"),
         idg_ridge=("λ_IDG", "ridge of least error on tasks of the pool"),
     ),
-)
+)  # fmt: skip

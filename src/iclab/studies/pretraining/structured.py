@@ -20,6 +20,7 @@ from iclab.numerics import Checked, Magnitude, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
 from iclab.studies.pretraining.links import (
+    BOUNDS,
     DRAWN,
     SCORED,
     WORDS,
@@ -133,13 +134,9 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1)))
 STUDY = Study(
-    name="structured",
-    question=str(__doc__),
-    version=2,
+    name="structured", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
-    theory=theory,
-    simulation=simulated,
-    figure=figure,
+    theory=theory, simulation=simulated, figure=figure,
     claims=(
         *judged_errors(0.04),
         *judged_errors(0.04, ["train"], unit="range"),
@@ -150,5 +147,6 @@ STUDY = Study(
         ),
         *SCORED,
     ),
+    unjudged=BOUNDS,
     vocabulary=SIZES | DRAWN,
-)
+)  # fmt: skip

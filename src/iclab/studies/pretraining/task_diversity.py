@@ -22,6 +22,7 @@ from iclab.outcomes import Errors, Labeled, labeled, parts, vocabulary
 from iclab.problem import ContextLaw, Ratios
 from iclab.studies.pretraining import dmmse
 from iclab.studies.pretraining.links import (
+    BOUNDS,
     DRAWN,
     SCORED,
     WORDS,
@@ -212,13 +213,9 @@ _LASTING = Tends(
     theory="lasting/gap", unit="range",
 )  # fmt: skip
 STUDY = Study(
-    name="task-diversity",
-    question=str(__doc__),
-    version=3,
+    name="task-diversity", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         *judged_errors(0.045),
         *judged_errors(0.045, ["train"], unit="range"),
@@ -228,7 +225,8 @@ STUDY = Study(
         *_BAYES,
         *SCORED,
     ),
-    unjudged={
+    unjudged=BOUNDS
+    | {
         "theory/pool/gap": "the prediction that is extrapolated to the limit, in fewer dimensions",
         "theory/limit/gap": "the function of theory/gap/gap, whose errors are judged, at another context length",
         "theory/dmmse/gap": "the difference of the two errors that are judged",
@@ -243,4 +241,4 @@ STUDY = Study(
         log_tasks=("s", "ln K for each dimension", "nat"),
         error=("e_ridge", "error of ridge regression at ridge ρ", "label²"),
     ),
-)
+)  # fmt: skip
