@@ -7,7 +7,7 @@ from scipy.special import expit, roots_genlaguerre, roots_hermitenorm
 
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.simulation.keys import key_of
-from iclab.simulation.pretraining.estimators import drawn_dmmse_errors, drawn_ridge_errors
+from iclab.simulation.pretraining.estimators import drawn_dmmse_errors, drawn_ridge_errors, fittest_dmmse_errors
 from iclab.theory import estimators as theory
 
 
@@ -69,6 +69,27 @@ def test_a_large_pool_is_the_law_of_its_tasks() -> None:
     for drawn in (found.icl, found.idg):
         error = np.hypot(drawn.std() / np.sqrt(800), whole.std() / np.sqrt(4000))
         assert abs(drawn.mean() - whole.mean()) < 4 * error + 0.01 * whole.mean()  # 4000 tasks are a sample too
+
+
+@pytest.mark.parametrize("length", [6, 15])
+def test_the_fittest_tasks_of_a_pool_are_all_that_its_posterior_mean_depends_on(length: int) -> None:
+    pools = np.random.default_rng(11).standard_normal(
+        (30, 1500, 10)
+    )  # of a Poisson number of tasks on the other side
+    whole = np.concatenate(
+        [drawn_dmmse_errors(pool, length, noise=0.1, contexts=40, key=key_of(i)).icl for i, pool in enumerate(pools)]
+    )
+    found = fittest_dmmse_errors(10, length, noise=0.1, log_tasks=np.log(1500), contexts=1200, key=key_of(3))
+    assert abs(found.mean() - whole.mean()) < 4 * np.hypot(found.std(), whole.std()) / np.sqrt(1200)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"noise": 0.0}, "noise must be"), ({"log_tasks": 2.0}, "log_tasks must be .* Draw smaller")],
+)
+def test_a_huge_pool_needs_noise_and_many_tasks(changes: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fittest_dmmse_errors(4, 4, **({"noise": 0.1, "log_tasks": 8.0, "key": key_of(0)} | changes))
 
 
 def test_a_context_that_identifies_its_task_leaves_the_noise() -> None:

@@ -2,16 +2,23 @@
 
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import Ratios
-from iclab.claims import CloseMeans, LimitOfMeans
+from iclab.problem import ContextLaw, Pool, SphereTasks
+from iclab.problem.readouts import exact_error
 from iclab.studies import STUDIES
-from iclab.studies.pretraining.runs import Draws
-from iclab.studies.pretraining.sizes import Span, law_of
+from iclab.studies.pretraining.dmmse import integrals
+from iclab.studies.pretraining.forecast import Coverage
+from iclab.studies.pretraining.links import leverage_mean, pool_mean, scored
+from iclab.studies.pretraining.runs import Draws, Grid
+from iclab.studies.pretraining.sizes import Span, law_of, scanned, vertex
+from iclab.theory.estimators import ridge_error, task_threshold
+from iclab.theory.finite_size import leverage_errors, pool_errors
 from iclab.theory.generalization import errors
 
 DRAWN = ("double-descent", "context-length", "task-diversity", "ridge", "structured", "finite-size", "forecast")
@@ -137,39 +144,64 @@ def test_draws_are_counted_for_each_dimension(dimension: tuple, each: tuple, mes
         Draws(dimension, each)
 
 
-def means_result(gaps: np.ndarray) -> xr.DataTree:
-    """Theory 1 throughout; simulation 1 + gaps, (seed, dimension, tau)."""
-    axes = {"dimension": [10, 20, 40], "tau": [1.0, 2.0]}
-    known = xr.DataArray(np.ones((3, 2)), axes)
-    drawn = xr.DataArray(1 + gaps, {"seed": np.arange(len(gaps)), **axes})
-    groups = {"theory/runs": xr.Dataset({"icl": known, "idg": known})}
-    return xr.DataTree.from_dict({**groups, "simulation/runs": xr.Dataset({"icl": drawn, "idg": drawn})})
+def test_a_mean_over_pools_is_that_of_predictions_for_each() -> None:
+    run = Grid.over((8,), alpha=2.0, kappa=1.0, tau=1.5, noise=0.1, ridge=0.1).runs.item()
+    laws = [law_of(8, alpha=2, kappa=1, noise=0.1, pool=pool) for pool in range(3)]
+    expected = np.mean([pool_errors(law, run.size.sequences, ridge=0.1).icl for law in laws])
+    assert_allclose(pool_mean(run, 3).icl, expected, rtol=1e-14)
+    # with as many corrections as pools the leverage prediction is the plain mean
+    leverages = [leverage_errors(law, run.size.sequences, ridge=0.1).icl for law in laws]
+    assert_allclose(leverage_mean(run, 3, corrected=3).icl, np.mean(leverages), rtol=1e-14)
+    assert abs(leverage_mean(run, 3, corrected=1).icl / np.mean(leverages) - 1) < 0.02  # pools differ by 10 %
 
 
-def test_the_order_of_means_is_that_of_their_common_gap_and_its_error_that_of_the_seeds() -> None:
-    claim = LimitOfMeans("meaning")
-    bias = np.array([0.4, 0.2, 0.1])[:, None] * np.ones(2)
-    scatter = np.array([0.05, -0.05, 0.02, -0.02])[:, None, None]
-    verdict = claim.verdict(means_result(bias + scatter))  # scatter that the mean cancels
-    assert_allclose(verdict.value, 1.0, rtol=1e-12)
-    # standard deviation of the four seeds .0440, over √4
-    assert dict(verdict.evidence)["dimension 10"] == "gap 40.00 ± 2.20 %"
-    assert verdict.holds
-    assert not claim.verdict(means_result(np.full((4, 3, 2), 0.3) + scatter)).holds
-    assert claim.verdict(means_result(bias + scatter[:2])).word == "open"
-    # without one of the seeds the mean moves by a third of its scatter; the order is the slope of three logarithms
-    gaps = [np.array([0.4, 0.2, 0.1]) - one / 3 for one in (0.05, -0.05, 0.02, -0.02)]
-    orders = [np.polyfit(-np.log([10, 20, 40]), np.log(gap), 1)[0] for gap in gaps]
-    assert_allclose(verdict.error, np.sqrt(3 * np.var(orders)), rtol=1e-12)
+def test_a_readout_is_scored_on_contexts_as_its_exact_error_says() -> None:
+    rng = np.random.default_rng(4)
+    inputs, readout = np.diag([1.5, 1.0, 0.5]), 0.5 * rng.standard_normal((3, 4))
+    for tasks in (SphereTasks(3), Pool(rng.standard_normal((5, 3)))):
+        law = ContextLaw(tasks, 4, 0.2, inputs)
+        drawn = [scored(readout, law, rng) for _ in range(12)]
+        error = np.std(drawn, ddof=1) / np.sqrt(12)
+        assert abs(np.mean(drawn) - exact_error(readout, law)) < 4 * error
+        assert error < 0.05 * np.mean(drawn)
 
 
-def test_means_are_close_within_a_distance_and_three_standard_errors() -> None:
-    claim = CloseMeans("meaning", most=0.015)
-    scatter = np.array([0.05, -0.05, 0.02, -0.02])[:, None, None] * np.ones((3, 2))  # standard error .022
-    assert_allclose(claim.verdict(means_result(0.08 + scatter)).value, 0.08 - 3 * 0.0219848, atol=1e-6)
-    assert claim.verdict(means_result(0.08 + scatter)).holds
-    assert not claim.verdict(means_result(0.09 + scatter)).holds
-    assert claim.verdict(means_result(scatter[:2])).word == "open"
+def test_a_scan_finds_the_least_point_and_the_ends() -> None:
+    points, best = np.geomspace(1e-4, 1e4, 801), np.array([0.03, 1.7, 200.0])
+    found = scanned(lambda x: 2 - 1 / (1 + np.log(x / best) ** 2), points, lowest=1e-4)
+    assert_allclose(found, best, rtol=1e-4)  # third order in a step of 2 %
+    rising = scanned(lambda x: 1 + np.array([1.0, -0.5]) * (1 - 1 / (1 + x)), points, lowest=1e-12)
+    assert_array_equal(rising, [0.0, np.inf])
+    assert_allclose(vertex(2.0, np.log(np.array([1.0, 2.0, 4.0]) / 3) ** 2, 2.0), 3.0, rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("alpha", [0.4, 1.0, 3.0])
+def test_integrals_over_the_spectrum_are_the_threshold_and_the_error_of_ridge_regression(alpha: float) -> None:
+    found = integrals(np.array([0.0, 5.0]), alpha=alpha, noise=0.2)
+    assert_allclose(found["integral"].log_tasks, task_threshold(alpha, 0.2), rtol=1e-8)
+    assert_allclose(found["integral"].error, ridge_error(alpha, 0.2), rtol=1e-8)
+    assert_allclose(found["known_pool"].idg, [0.2, ridge_error(alpha, 0.2)], rtol=1e-8)
+
+
+@pytest.mark.parametrize(("inside", "outcome"), [(0.96, "holds"), (0.9, "open"), (0.6, "does not hold")])
+def test_coverage_counts_the_fresh_runs_of_all_seeds(inside: float, outcome: str) -> None:
+    axes = {"seed": np.arange(4), "tau": [0.5, 2.0]}
+    covered = {f"{name}_covered": (("seed", "tau"), np.full((4, 2), inside)) for name in ("icl", "idg")}
+    band = xr.Dataset({**covered, "fresh": ("seed", np.full(4, 50))}, axes)
+    verdict = Coverage(0.9).verdict(xr.DataTree.from_dict({"simulation/band": band}))
+    assert verdict.outcome == outcome
+    assert verdict.evidence[0][1] == f"{round(400 * inside)} of 400"
+
+
+def test_more_runs_are_drawn_below_interpolation_where_that_is_asked() -> None:
+    with pytest.raises(ValueError, match="below must be a whole number >= 1"):
+        Draws((8,), (1,), below=0)
+    grid = Grid.over((6,), alpha=2.0, kappa=1.0, tau=(0.5, 2.0), noise=0.1)
+    key = jax.random.key(0)
+    more, fewer = (grid.simulated(Draws((6,), (4,), below=below), key=key) for below in (2, 1))
+    assert more.icl[0, 0] != fewer.icl[0, 0]
+    assert more.icl[0, 1] == fewer.icl[0, 1]
 
 
 def test_runs_are_drawn_from_their_seed_and_theory_is_asked_at_their_whole_sizes() -> None:
@@ -179,7 +211,7 @@ def test_runs_are_drawn_from_their_seed_and_theory_is_asked_at_their_whole_sizes
     sizes, limit = result["theory/sizes"].to_dataset(), result["theory/limit"].to_dataset()
     # D = 5: N = 5, K = 10 and n = 10 round(1.9 · 25/10) = 50, so that τ is 2
     assert [int(sizes[name].item()) for name in ("context_length", "tasks", "sequences")] == [5, 10, 50]
-    assert_allclose(limit.icl.item(), errors(Ratios(1.0, 2.0, 2.0, 0.1), ridge=1e-3).icl, rtol=1e-14)
+    assert_allclose(limit.icl.sel(dimension=5).item(), errors(Ratios(1.0, 2.0, 2.0, 0.1), ridge=1e-3).icl, rtol=1e-14)
     runs = result["simulation/runs"].to_dataset()
     assert np.ptp(runs.icl.values) > 0
     assert_array_equal(study.run(case, seeds=[1])["simulation/runs"].icl[0], runs.icl[1])

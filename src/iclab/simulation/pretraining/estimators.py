@@ -14,15 +14,19 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
-from iclab.numerics import Validated, magnitude_number, require, whole_number
-from iclab.simulation.keys import checked_key
+from iclab.numerics import Validated, checked_number, magnitude_number, require, whole_number
+from iclab.simulation.keys import checked_key, generators_of
 from iclab.simulation.linear.summaries import checked_tasks
 from iclab.simulation.memory import require_memory
 
-__all__ = ["CHUNK", "ContextErrors", "drawn_dmmse_errors", "drawn_ridge_errors", "posterior_weights"]
+__all__ = [
+    "CHUNK", "ContextErrors", "drawn_dmmse_errors", "drawn_ridge_errors", "fittest_dmmse_errors", "posterior_weights",
+]  # fmt: skip
 
 Array = np.ndarray
 CHUNK = 2**20  # numbers in the contexts of one chunk
+FITTEST = 100.0  # tasks of a huge pool, about, that are drawn for each context
+REACH = 2.0  # how far above their typical misfit tasks are drawn, in units of the noise that they are drawn at
 
 
 class ContextErrors(NamedTuple):
@@ -77,6 +81,51 @@ def drawn_ridge_errors(
     keys = jax.random.split(checked_key(key), count)
     with jax.enable_x64(True):
         return rho + np.asarray(_lost(keys, rho, length, d, chunk))
+
+
+def fittest_dmmse_errors(
+    dimension: Validated[int],
+    context_length: Validated[int],
+    *,
+    noise: Validated[float],
+    log_tasks: Validated[float],
+    contexts: Validated[int] = 40,
+    key: Validated[PRNGKeyArray],
+) -> Float[Array, "context"]:
+    """Errors on new tasks of the posterior mean over a huge pool of tasks N(0, I), the fittest of which are drawn.
+
+    A pool of a Poisson number of tasks, of mean K = exp(log_tasks), of which the posterior weighs those of least
+    misfit. Some hundred of them are drawn, from the posterior at the larger noise r whose divergence from the prior
+    is ln K/100, and kept as often as the prior has them: all of the pool below a misfit. Below the threshold of the
+    random-energy model the tasks above it weigh nothing.
+
+    Raises ValueError for sizes below 1, noise that is not positive and fewer than a thousand tasks.
+    """
+    d, n = whole_number("dimension", dimension), whole_number("context_length", context_length)
+    rho = checked_number("noise", noise, above=0.0)
+    log = checked_number("log_tasks", log_tasks, at_least=float(np.log(1000)), advice="Draw smaller pools whole.")
+    count, (rng,) = whole_number("contexts", contexts), generators_of(checked_key(key)[None])
+    return np.array([_fittest(d, n, rho, log, rng) for _ in range(count)])
+
+
+def _fittest(d: int, n: int, rho: float, log_tasks: float, rng: np.random.Generator) -> float:
+    """The error on one context, in the singular vectors of its inputs."""
+    values = np.linalg.svd(rng.standard_normal((n, d)) / np.sqrt(d), compute_uv=False)
+    scale = np.append(values, np.zeros(d - len(values)))
+    task, noise = rng.standard_normal(d), np.sqrt(rho) * rng.standard_normal(d)
+    labels = scale * task + (scale > 0) * noise  # those of other directions, of more examples, fit all tasks alike
+    low, high = np.log(rho) - 40, np.log(rho) + 40
+    while high - low > 1e-9:
+        r = np.exp(0.5 * (low + high))
+        mean, spread = scale * labels / (scale**2 + r), r / (scale**2 + r)
+        divergence = 0.5 * np.sum(spread + mean**2 - 1 - np.log(spread))
+        low, high = (np.log(r), high) if divergence > log_tasks - np.log(FITTEST) else (low, np.log(r))
+    states = mean + np.sqrt(spread) * rng.standard_normal((rng.poisson(FITTEST * np.exp(REACH)), d))
+    misfit = 0.5 * np.sum((labels - scale * states) ** 2, axis=1)
+    most = 0.5 * np.sum((labels - scale * mean) ** 2 + scale**2 * spread) + REACH * r
+    kept = (misfit < most) & (rng.random(len(misfit)) < np.exp(np.minimum((misfit - most) / r, 0.0)))
+    weight = np.exp(-(misfit[kept] - np.min(misfit[kept])) / rho)
+    return rho + float(np.sum((task - weight @ states[kept] / np.sum(weight)) ** 2)) / d
 
 
 def posterior_weights(misfit: Float[jax.Array, "K"], noise: jax.Array) -> Float[jax.Array, "K"]:

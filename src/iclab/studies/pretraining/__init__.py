@@ -7,9 +7,11 @@ from iclab.lazy import door
 if TYPE_CHECKING:
     from iclab.studies.pretraining import (  # fmt: skip
         context_length,
+        dmmse,
         double_descent,
         finite_size,
         forecast,
+        links,
         non_monotone_context,
         panels,
         ridge,
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "context_length", "double_descent", "finite_size", "forecast", "non_monotone_context", "panels", "ridge", "runs",
-    "sizes", "structured", "task_diversity",
+    "context_length", "dmmse", "double_descent", "finite_size", "forecast", "links", "non_monotone_context", "panels",
+    "ridge", "runs", "sizes", "structured", "task_diversity",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -4,11 +4,11 @@ Linear attention that is pretrained on n sequences fits them exactly up to n = D
 for large D, its errors on new tasks and on tasks of the pool peak, and they fall again beyond it, while the error on
 the pretraining data itself leaves zero. Theory is the proportional limit and two predictions for finite dimension:
 the *pool* prediction, which keeps the pool and the exact moments of its contexts, and the *leverage* prediction,
-which adds that sequences differ in leverage. Simulation draws runs and fits their readouts; pool prediction and means
-of runs tend to the limit like 1/D. Published as figure 1 of arXiv 2405.11751; finite dimension goes beyond it.
+which adds that sequences differ in leverage. Simulation draws runs and fits their readouts. Means of runs are judged
+against the leverage prediction of their own sizes, and the pool prediction, in dimensions far beyond, against the
+limit, to which it tends like 1/D. Published as figure 1 of arXiv 2405.11751; finite dimension goes beyond it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,8 +18,19 @@ from iclab import figures
 from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import Ratios
+from iclab.studies.pretraining.links import (
+    BOUNDS,
+    DRAWN,
+    SCORED,
+    far_runs,
+    judged_errors,
+    leverage_mean,
+    pool_mean,
+    simulated,
+    tending_errors,
+)
 from iclab.studies.pretraining.panels import SEQUENCES, error_axes, run_points, theory_curves
-from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, Ridge, in_dimension, simulated
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge
 from iclab.studies.pretraining.sizes import Span, around, bounds, column, law_of, table
 from iclab.study import Figure, Preset, Study, View
 
@@ -38,10 +49,11 @@ class Case(Checked):
     finite_alpha: Positive = 10.0  # α = N/D at finite dimension
     finite_tau: Span = Span(0.1, 10.0, 34)  # τ at finite dimension
     dimension: Counts = (16, 32, 64)  # D of the pool predictions
-    leverage_tau: Positives = (0.2, 0.5, 0.85, 1.15, 1.5, 2.0)  # τ of the leverage prediction; published
+    leverage_tau: Positives = (0.2, 0.5, 2.0)  # τ of the leverage prediction; published, with 0.85, 1.15 and 1.5
     leverage_dimension: Count = 32  # D of the leverage prediction
-    drawn_tau: Positives = (0.2, 0.5, 1.5, 2.0)  # τ of the drawn runs; published, with 0.85 and 1.15
-    draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs, at finite_alpha
+    drawn_tau: Positives = (0.2, 0.5, 2.0)  # τ of the drawn runs; published, with 0.85, 1.15 and 1.5
+    draws: Draws = Draws((32,), (36,), below=3)  # runs, at finite_alpha
+    far_tau: Positives = (0.2, 0.7, 1.4, 2.0)  # τ at which the pool prediction is extrapolated
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,31 +70,29 @@ class Case(Checked):
 
 
 def theory(case: Case) -> dict[str, Labeled]:
-    """The limit for each context length; the limit, pool and leverage predictions at the finite one."""
-    from iclab.theory import finite_size
+    """The limit for each context length; pool and leverage predictions, and the limit at the finite one."""
+    from iclab.theory.finite_size import pool_errors
     from iclab.theory.generalization import errors
 
-    tau = around(case.tau.grid(), [1.0])
+    tau = around({*case.tau.grid(), *case.far_tau}, [1.0])
     some = around(case.finite_tau.grid(), [1.0, *(1 + 1 / np.array(case.dimension))])
     curves = errors(Ratios(column(case.alpha), case.kappa, tau, case.noise), ridge=case.ridge)
     limit = errors(Ratios(case.finite_alpha, case.kappa, some, case.noise), ridge=case.ridge)
 
-    def predicted(prediction: Callable[..., Errors], dimension: int, tau: float) -> Errors:
+    def pool(dimension: int, tau: float) -> Errors:
         law = law_of(dimension, alpha=case.finite_alpha, kappa=case.kappa, noise=case.noise)
-        return prediction(law, max(1, round(tau * dimension**2)), ridge=case.ridge)
+        return pool_errors(law, max(1, round(tau * dimension**2)), ridge=case.ridge)
 
-    pool, leverage = partial(predicted, finite_size.pool_errors), partial(predicted, finite_size.leverage_errors)
-    at = case.runs(case.dimension, case.leverage_tau)
+    far = far_runs(alpha=case.alpha, tau=case.far_tau, **parts(case, "kappa", "noise", "ridge"))
+    dimension = tuple(sorted({*case.draws.dimension, case.leverage_dimension}))
     return {
         "bounds": bounds(case.noise),
         "curves": labeled({"alpha": case.alpha, "tau": tau}, **parts(curves, *ERRORS)),
         "limit": labeled({"tau": some}, **parts(limit, *ERRORS)),
         "pool": table(pool, dimension=case.dimension, tau=some),
-        "leverage": table(leverage, dimension=[case.leverage_dimension], tau=case.leverage_tau),
-        "limit_at": at.limit(),
-        "pool_at": at.predicted(lambda run: pool(run.size.dimension, float(run.size.ratios.tau))),
+        "leverage": case.runs(dimension, case.leverage_tau).predicted(partial(leverage_mean, corrected=4)),
+        "far": far.predicted(pool_mean),
         "sizes": case.drawn.sizes(),
-        "runs": case.drawn.limit(),
     }
 
 
@@ -96,9 +106,9 @@ def figure(view: View, figure: Figure) -> None:
     limit, pool, leverage = (view.theory[name] for name in ("limit", "pool", "leverage"))
     figures.theory_line(finite, limit.tau, limit.icl, label="D → ∞")
     theory_curves(finite, pool.icl, "tau", by="dimension", label="pool, D", line=figures.dashed_line, first=3)
-    for dimension in leverage.dimension.values:
-        label = f"leverage, D = {dimension}"
-        finite.plot(leverage.tau, leverage.icl.sel(dimension=dimension), "x", color=figures.INK, ms=5, label=label)
+    dimension = view.case.leverage_dimension
+    marks = leverage.icl.sel(dimension=dimension)
+    finite.plot(leverage.tau, marks, "x", color=figures.INK, ms=5, label=f"leverage, D = {dimension}")
     run_points(finite, view, "icl", "tau")
     error_axes(new, view, SEQUENCES, title="on new tasks (ICL)")
     error_axes(known, view, SEQUENCES, title="on tasks of the pool (IDG); dashed: on the data")
@@ -108,17 +118,25 @@ def figure(view: View, figure: Figure) -> None:
     finite.legend(fontsize=7, loc="upper right")
 
 
+_PUBLISHED = (0.2, 0.5, 0.85, 1.15, 1.5, 2.0)
 FULL = Case(
-    dimension=(32, 64, 128), leverage_dimension=48, tau=Span(0.05, 20.0, 401),
-    drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0), draws=Draws((25, 50, 100), (8, 2, 1)),
+    dimension=(32, 64, 128), leverage_dimension=48, tau=Span(0.05, 20.0, 401), leverage_tau=_PUBLISHED,
+    drawn_tau=_PUBLISHED, draws=Draws((25, 50, 100), (8, 2, 1)),
 )  # fmt: skip
 STUDY = Study(
-    name="double-descent", question=str(__doc__), version=2,
+    name="double-descent", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory, simulation=simulated, figure=figure,
     claims=(
-        in_dimension("theory/pool_at/icl", "The pool prediction tends to the limit.", theory="limit_at/icl"),
-        MEANS_TEND,
+        *judged_errors(0.019),
+        *judged_errors(0.019, ["train"], unit="range"),
+        *tending_errors(0.019),
+        *SCORED,
     ),
-    vocabulary=SIZES,
+    vocabulary=SIZES | DRAWN,
+    unjudged=BOUNDS
+    | {
+        "theory/pool/icl": "the prediction that is extrapolated to the limit, in fewer dimensions",
+        "theory/limit/icl": "the limit that is judged for each context length, at one that may lie between",
+    },
 )  # fmt: skip

@@ -4,25 +4,46 @@ A ridge λ on the readout smooths the peak of the error at τ = n/D² = 1. The b
 with every further pretraining sequence. The best ridge for new tasks is not the best for tasks of the pool, unless
 every context has a fresh task. Theory is the proportional limit at any ridge, without one, and at the best one for
 each target; the formulas with ridge tend to those without at first order in it. Simulation draws runs and fits their
-readouts. The curves are published as figure 1 of arXiv 2405.11751; the best ridges go beyond it.
+readouts, on the same sequences at three ridges about the best one: the parabola through their errors has its vertex
+where the predicted errors have theirs. The curves are published as figure 1 of arXiv 2405.11751; the best ridges go
+beyond it.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import numpy as np
+from jaxtyping import Float
 
 from iclab import figures
-from iclab.claims import ExactWithoutRidge
-from iclab.numerics import Checked, Magnitude, Nonnegative, Nonnegatives, Positives, Reals
+from iclab.claims import Agrees, Tends
+from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Nonnegatives, Positive, Positives, Reals
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
+from iclab.studies.pretraining.links import (
+    BOUNDS,
+    DRAWN,
+    POOLS,
+    SCORED,
+    WORDS,
+    far_runs,
+    judged_errors,
+    leverage_mean,
+    pool_mean,
+    tending_errors,
+)
+from iclab.studies.pretraining.links import simulated as runs_and_contexts
 from iclab.studies.pretraining.panels import SEQUENCES, TITLES, error_axes, run_points, theory_curves
-from iclab.studies.pretraining.runs import ERRORS, MEANS_TEND, SIZES, Draws, Grid, simulated
-from iclab.studies.pretraining.sizes import Span, around, bounds, column
-from iclab.study import Figure, Preset, Study, View
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid
+from iclab.studies.pretraining.sizes import Span, around, bounds, column, scanned, vertex
+from iclab.study import Figure, Key, Preset, Study, View
 
-__all__ = ["STUDY", "Case", "figure", "theory"]
+__all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
+FACTORS = np.array([1 / 3, 1.0, 3.0])  # of the ridges whose errors have a parabola in log λ
+SCAN = np.geomspace(1e-12, 1e6, 3601)  # ridges among which the least error is looked for
+FAR_FROM_PEAK = 0.2  # |ln τ| beyond which errors with a small ridge are those without: at τ = 1 they differ like √λ
 
 
 @dataclass(frozen=True)
@@ -37,7 +58,10 @@ class Case(Checked):
     small_ridge: Positives = (1e-6, 1e-7, 1e-8)  # λ in place of none
     drawn_ridge: Nonnegatives = (0.1, 1.0)  # λ of the drawn runs
     drawn_tau: Positives = (0.5, 1.0, 2.0)  # τ of the drawn runs
-    draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs
+    draws: Draws = Draws((24,), (8,), below=2)  # runs
+    best_tau: Positive = 0.5  # τ of the drawn runs about the best ridge, in the lowest dimension
+    best_runs: Count = 64  # of them for each seed
+    far_tau: Positives = (0.5, 2.0)  # τ at which the pool prediction is extrapolated
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,28 +73,65 @@ class Case(Checked):
         sizes = {"ridge": self.drawn_ridge, "tau": self.drawn_tau}
         return Grid.over(self.draws.dimension, **sizes, **parts(self, "alpha", "kappa", "noise"))
 
+    @property
+    def about_best(self) -> Grid:
+        """Runs at three ridges about the best ones, of equal sizes."""
+        from iclab.theory.generalization import best_ridge
+
+        ratios = Ratios(self.alpha, self.kappa, self.best_tau, self.noise)
+        middle = np.sqrt(np.prod([best_ridge(ratios, target=target) for target in TITLES]))
+        sizes = parts(self, "alpha", "kappa", "noise") | {"tau": self.best_tau}
+        return Grid.over(self.draws.dimension[:1], ridge=tuple(middle * FACTORS), **sizes)
+
 
 def theory(case: Case) -> dict[str, Labeled]:
     """Errors at several ridges, without one, and at the best ridge for each target."""
     from iclab.theory.generalization import best_ridge, errors
 
-    tau = around(case.tau.grid(), [1.0])
+    tau = around({*case.tau.grid(), *case.far_tau}, [1.0])
+
+    def at(ridge: tuple[float, ...], tau: Float[np.ndarray, "tau"]) -> Labeled:
+        found = errors(Ratios(case.alpha, case.kappa, tau, case.noise), ridge=column(ridge))
+        return labeled({"ridge": ridge, "tau": tau}, **parts(found, *ERRORS))
+
     ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
-
-    def at(ridge: tuple[float, ...]) -> Labeled:
-        return labeled({"ridge": ridge, "tau": tau}, **parts(errors(ratios, ridge=column(ridge)), *ERRORS))
-
     best = {target: best_ridge(ratios, target=target) for target in TITLES}
     least = {target: getattr(errors(ratios, ridge=ridge), target) for target, ridge in best.items()}
+    many, scan = errors(ratios, ridge=SCAN[:, None]), {}
+    for target in TITLES:
+        scan[target] = np.min(getattr(many, target), axis=0)
+        own = partial(lambda ridge, name: getattr(errors(ratios, ridge=ridge), name), name=target)
+        scan[f"{target}_ridge"] = scanned(own, SCAN, lowest=0)
+    far = far_runs(ridge=case.ridge, tau=case.far_tau, **parts(case, "alpha", "kappa", "noise"))
     return {
-        "curves": at(case.ridge),
-        "small": at(case.small_ridge),
+        "curves": at(case.ridge, tau),
+        "small": at(case.small_ridge, tau[abs(np.log(tau)) > FAR_FROM_PEAK]),
         "none": labeled({"tau": tau}, **parts(errors(ratios), *ERRORS)),
         "best": labeled({"tau": tau}, **{f"{target}_ridge": ridge for target, ridge in best.items()}, **least),
+        "scanned": labeled({"tau": tau}, **scan),
+        "far": far.predicted(partial(pool_mean, more=2)),
+        "leverage": case.drawn.predicted(leverage_mean),
+        "vertex": vertices(case.about_best.predicted(partial(pool_mean, pools=POOLS))),
         "sizes": case.drawn.sizes(),
-        "runs": case.drawn.limit(),
         "bounds": bounds(case.noise),
     }
+
+
+def vertices(found: Labeled) -> Labeled:
+    """The ridges of least error of runs about the best ridge."""
+    shape = {name: vertex(found.ridge[1], getattr(found, name)[0], FACTORS[-1]) for name in TITLES}
+    return labeled({}, **{f"{name}_ridge": ridge for name, ridge in shape.items()})
+
+
+def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
+    """Errors of drawn runs, exact for the readout of each; the ridges of least error on the same sequences."""
+    import jax
+
+    from iclab.simulation.pretraining import RidgeSolver
+
+    keys, grid = jax.random.split(jax.random.fold_in(key, 1), case.best_runs), case.about_best
+    about = grid.predicted(lambda run: run.mean_errors(RidgeSolver(route=case.draws.route), keys))
+    return runs_and_contexts(case, key=key) | {"vertex": vertices(about)}
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -99,11 +160,33 @@ FULL = Case(
     draws=Draws((25, 50, 100), (8, 2, 1)),
 )  # fmt: skip
 STUDY = Study(
-    name="ridge", question=str(__doc__), version=2,
+    name="ridge", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory, simulation=simulated, figure=figure,
-    claims=(ExactWithoutRidge(tuple(TITLES)), MEANS_TEND),
+    theory=theory, simulation=simulation, figure=figure,
+    claims=(
+        *(
+            Agrees(f"theory/scanned/{name}{what}", f"A scan finds the best ridge, {WORDS[name]}: {words}.", 1e-3,
+                   f"best/{name}{what}")
+            for name in TITLES
+            for what, words in (("_ridge", "the ridge"), ("", "the error"))
+        ),
+        *(
+            Agrees(f"vertex/{name}_ridge", f"Drawn errors {WORDS[name]} are least where predicted.", 0.045)
+            for name in TITLES
+        ),
+        *(
+            Tends(f"theory/small/{name}", f"Without ridge errors {WORDS[name]} are those of a vanishing one.", 1e-3,
+                  along="ridge", theory=f"none/{name}", orders=(-1.0, -2.0))
+            for name in TITLES
+        ),
+        *judged_errors(0.045),
+        *judged_errors(0.045, ["train"], unit="range"),
+        *tending_errors(0.019),
+        *SCORED,
+    ),
+    unjudged=BOUNDS,
     vocabulary=SIZES
+    | DRAWN
     | vocabulary(
         icl_ridge=("λ_ICL", "ridge of least error on new tasks"),
         idg_ridge=("λ_IDG", "ridge of least error on tasks of the pool"),

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from iclab.claims import Limit, LimitOfMeans
-from iclab.numerics import Checked, Counts, Real, require
+from iclab.numerics import Checked, Count, Counts, Real, require
 from iclab.outcomes import Errors, FittedErrors, Labeled, labeled, vocabulary
 from iclab.problem import Pretraining, Ratios
 
@@ -16,16 +14,14 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
     from iclab.problem import ContextLaw
-    from iclab.simulation.pretraining import RidgeSolver
+    from iclab.simulation.pretraining import Fit, RidgeSolver
 
 __all__ = [
-    "ERRORS", "MEANS_TEND", "SIZES", "Draws", "Grid", "Ridge", "Run", "in_dimension", "largest", "mean", "simulated",
+    "ERRORS", "SIZES", "Draws", "Grid", "Ridge", "Run", "largest", "mean",
 ]  # fmt: skip
 
 Ridge = Annotated[float, Real(at_least=0.0, infinite=True)]
 ERRORS = ("icl", "idg", "train")
-MEANS_TEND = LimitOfMeans("Means of drawn runs tend to the limit, on new tasks and on those of the pool.")
-in_dimension = partial(Limit, along="dimension", order=1.0)
 SIZES = vocabulary(
     {"bounds/loss": ("e", "errors of predicting 0 and of knowing the task", "label²")},
     sequences=("n", "pretraining sequences"),
@@ -40,6 +36,7 @@ class Draws(Checked):
     dimension: Counts  # D, entries of an input, smallest first
     each: Counts  # runs drawn for each seed, a number for each dimension
     route: str = "auto"  # solver of readouts; one for all runs of a dimension saves compilation
+    below: Count = 1  # times as many runs below interpolation, τ < 1: they are cheap, and scatter more
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,13 +55,16 @@ class Run(NamedTuple):
     tasks: tuple[float, ...] | None = None
     new: "ContextLaw | None" = None
 
-    def mean_errors(self, solver: "RidgeSolver", keys: "PRNGKeyArray") -> FittedErrors:
-        """Means of the errors of its readout over draws, one for each key."""
+    def fits(self, solver: "RidgeSolver", keys: "PRNGKeyArray") -> "list[Fit]":
+        """Draws of the run, one for each key."""
         from iclab.simulation.pretraining import fit_each
 
         spectra = {"input_eigenvalues": self.inputs, "task_eigenvalues": self.tasks}
-        fits = fit_each(self.size, ridge=self.ridge, **spectra, solver=solver, keys=keys)
-        return mean([fit.errors(self.new) for fit in fits])
+        return fit_each(self.size, ridge=self.ridge, **spectra, solver=solver, keys=keys)
+
+    def mean_errors(self, solver: "RidgeSolver", keys: "PRNGKeyArray") -> FittedErrors:
+        """Means of the errors of its readout over draws, one for each key."""
+        return mean([fit.errors(self.new) for fit in self.fits(solver, keys)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Grid:
         return cls(points, runs)
 
     @classmethod
-    def over(cls, dimension: Iterable[int], *, ridge: Any = 0.0, **ratios: Any) -> "Grid":
+    def over(cls, dimension: Iterable[int], *, ridge: Any = 0.0, balanced: bool = True, **ratios: Any) -> "Grid":
         """Runs whose whole sizes are next to alpha, kappa, tau and noise; any of these, or the ridge, may be an axis.
 
         The axes are those that hold several points, the ridge first and then in the order given.
@@ -95,7 +95,7 @@ class Grid:
         def run(dimension: int, *point: float) -> Run:
             one = {**given, **dict(zip(axes, point, strict=True))}
             own = one.pop("ridge")
-            return Run(Pretraining.of(Ratios(**one), dimension), own)
+            return Run(Pretraining.of(Ratios(**one), dimension, balanced=balanced), own)
 
         return cls.of(run, dimension=dimension, **axes)
 
@@ -129,7 +129,8 @@ class Grid:
             most = largest([run.size for grid in (self, *beside) for run in grid.runs[i].flat])
             solver = RidgeSolver(route=draws.route, pad_to=most)
             for number, run in enumerate(self.runs[i].flat):
-                found.append(run.mean_errors(solver, jax.random.split(jax.random.fold_in(own, number), count)))
+                several = count * draws.below if run.size.sequences < dimension**2 else count
+                found.append(run.mean_errors(solver, jax.random.split(jax.random.fold_in(own, number), several)))
         return self._errors(found)
 
     def _errors(self, found: Sequence[Errors | FittedErrors]) -> Labeled:
@@ -137,18 +138,6 @@ class Grid:
 
     def _labeled(self, columns: Mapping[str, Sequence[float]]) -> Labeled:
         return labeled(self.axes, **{name: np.reshape(each, self.runs.shape) for name, each in columns.items()})
-
-
-class DrawnCase(Protocol):
-    """A case of drawn runs."""
-
-    draws: Draws
-    drawn: Grid
-
-
-def simulated(case: DrawnCase, *, key: "PRNGKeyArray") -> dict[str, Labeled]:
-    """Errors of the drawn runs of a case, exact for the readout of each: the simulation of several studies."""
-    return {"runs": case.drawn.simulated(case.draws, key=key)}
 
 
 def mean(errors: Sequence[Errors | FittedErrors]) -> FittedErrors:

@@ -2,26 +2,42 @@
 
 Inputs and tasks have power-law spectra in one eigenbasis, strong inputs with weak tasks, scaled so that labels vary
 as much as those of white data; new tasks are white, and their contexts may have another length than those of
-pretraining. Theory is the proportional limit with the spectrum of each dimension, at the ratios of its whole sizes.
-Simulation draws runs, fits their readouts and takes their errors under the test law; their means tend to the limit
-like 1/D. Extends arXiv 2405.11751, whose data are white.
+pretraining. Theory is the proportional limit with the spectrum of the lowest drawn dimension, to which the pool
+prediction tends where every eigenvalue comes more and more times, and the leverage prediction of drawn runs.
+Simulation draws runs, fits their readouts and takes their errors under the test law. Extends arXiv 2405.11751, whose
+data are white.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from iclab import figures
-from iclab.claims import LimitOfMeans
+from iclab.claims import Agrees
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
+from iclab.studies.pretraining.links import (
+    BOUNDS,
+    DRAWN,
+    SCORED,
+    WORDS,
+    judged_errors,
+    leverage_mean,
+    pool_mean,
+    simulated,
+    tending_errors,
+)
 from iclab.studies.pretraining.panels import SEQUENCES, error_axes, run_points
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, simulated
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run
 from iclab.studies.pretraining.sizes import Span, bounds
 from iclab.study import Figure, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "theory"]
+
+MULTIPLES = (2, 4, 8)  # of the lowest drawn dimension, from which the pool prediction is extrapolated
 
 
 @dataclass(frozen=True)
@@ -30,14 +46,14 @@ class Case(Checked):
 
     alpha: Magnitude = 4.0  # α = N/D, examples of a context
     test_alpha: Positive = 32.0  # α at test
-    kappa: Magnitude = 0.6  # κ = K/D, tasks of the pool
+    kappa: Magnitude = 0.625  # κ = K/D, tasks of the pool
     noise: Nonnegative = 0.1  # ρ, variance of the label noise
     ridge: Ridge = 1e-3  # λ, ridge of the readout
     input_power: Nonnegative = 0.7  # inputs have eigenvalues in proportion to j^-power
     task_power: Nonnegative = 0.4  # tasks have eigenvalues in proportion to (D + 1 − j)^-power
     tau: Span = Span(0.2, 10.0, 25)  # τ = n/D², pretraining sequences of the curves
     drawn_tau: Positives = (0.6, 2.0)  # τ of the drawn runs
-    draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="plain")  # runs
+    draws: Draws = Draws((24,), (12,), below=2)  # runs
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,29 +82,40 @@ class Case(Checked):
 
     @property
     def drawn(self) -> Grid:
-        """The runs that are drawn."""
+        """The runs that are drawn, the spectrum of each dimension its own."""
+        return self._runs({dimension: self.spectra(dimension) for dimension in self.draws.dimension}, balanced=True)
 
+    @property
+    def far(self) -> Grid:
+        """Runs in multiples of the lowest drawn dimension, with every eigenvalue of its spectrum as many times."""
+        least = self.draws.dimension[0]
+        inputs, tasks = self.spectra(least)
+        return self._runs({times * least: (times * inputs, times * tasks) for times in MULTIPLES}, balanced=False)
+
+    def _runs(self, spectra: Mapping[int, tuple[tuple[float, ...], tuple[float, ...]]], *, balanced: bool) -> Grid:
         def run(dimension: int, tau: float) -> Run:
-            size = Pretraining.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension)
-            inputs, tasks = self.spectra(dimension)
+            size = Pretraining.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension, balanced=balanced)
+            inputs, tasks = spectra[dimension]
             new = ContextLaw(SphereTasks(dimension), self.test_length(dimension), self.noise, np.diag(inputs))
             return Run(size, self.ridge, inputs, tasks, new)
 
-        return Grid.of(run, dimension=self.draws.dimension, tau=self.drawn_tau)
+        return Grid.of(run, dimension=spectra, tau=self.drawn_tau)
 
 
 def theory(case: Case) -> dict[str, Labeled]:
-    """Curves with the spectrum of the highest dimension, and the limit for every drawn run."""
-    from iclab.theory.generalization import errors
+    """Curves with the spectrum of the lowest drawn dimension; pool and leverage predictions."""
+    from iclab.theory.generalization import errors, structured_errors
 
-    tau = case.tau.grid()
+    tau, least = np.union1d(case.tau.grid(), case.drawn_tau), case.draws.dimension[0]
     ratios = Ratios(case.alpha, case.kappa, tau, case.noise)
-    curves = case.predicted(ratios, case.draws.dimension[-1])
+    level = structured_errors(ratios, task_eigenvalues=[1.0], input_eigenvalues=[1.0], ridge=case.ridge)
     return {
-        "curves": labeled({"tau": tau}, **parts(curves, *ERRORS)),
+        "curves": labeled({"tau": tau}, **parts(case.predicted(ratios, least), *ERRORS)),
         "white": labeled({"tau": tau}, **parts(errors(ratios, ridge=case.ridge), *ERRORS)),
+        "level": labeled({"tau": tau}, **parts(level, *ERRORS)),
         "sizes": case.drawn.sizes(),
-        "runs": case.drawn.predicted(lambda run: case.predicted(run.size.ratios, run.size.dimension)),
+        "leverage": case.drawn.predicted(leverage_mean),
+        "far": case.far.predicted(partial(pool_mean, more=4)),
         "bounds": bounds(case.noise),
     }
 
@@ -107,9 +134,19 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1)))
 STUDY = Study(
-    name="structured", question=str(__doc__), version=1,
+    name="structured", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
     theory=theory, simulation=simulated, figure=figure,
-    claims=(LimitOfMeans("Means tend to the limit, on new tasks of another law and on the pool."),),
-    vocabulary=SIZES,
+    claims=(
+        *judged_errors(0.045),
+        *judged_errors(0.045, ["train"], unit="range"),
+        *tending_errors(0.019),
+        *(
+            Agrees(f"theory/level/{name}", f"Level spectra are white data, {WORDS[name]}.", 1e-6, f"white/{name}")
+            for name in ERRORS
+        ),
+        *SCORED,
+    ),
+    unjudged=BOUNDS,
+    vocabulary=SIZES | DRAWN,
 )  # fmt: skip

@@ -4,25 +4,44 @@ The gap g between the errors on new tasks and on tasks of the pool closes, for l
 many tasks as inputs have entries, κ = K/D = 1. The Bayes estimator that knows the pool (dMMSE) has no such
 transition: it singles out a task until there are exp(s_c D) of them, s_c being the information of a context on its
 task. Theory is the proportional limit, the prediction for given pools, and dMMSE for these and in the limit, a
-random-energy model. Simulation draws runs and fits their readouts, and applies dMMSE to drawn contexts. Published as
-figure 4 of arXiv 2405.11751; the limit of dMMSE goes beyond it.
+random-energy model. Simulation draws runs and fits their readouts, and applies dMMSE to drawn contexts, also with
+so many tasks that only the fittest are drawn. The threshold is compared with an integral over the spectrum of a
+context. Published as figure 4 of arXiv 2405.11751; the limit of dMMSE goes beyond it.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from jaxtyping import Float
 
 from iclab import figures
-from iclab.claims import WithinErrors
+from iclab.claims import Agrees, Tends
 from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives, require
 from iclab.outcomes import Errors, Labeled, labeled, parts, vocabulary
 from iclab.problem import ContextLaw, Ratios
+from iclab.studies.pretraining import dmmse
+from iclab.studies.pretraining.links import (
+    BOUNDS,
+    DRAWN,
+    SCORED,
+    WORDS,
+    far_runs,
+    judged_errors,
+    leverage_mean,
+    pool_mean,
+    tending_errors,
+)
+from iclab.studies.pretraining.links import simulated as runs_and_contexts
 from iclab.studies.pretraining.panels import TASKS, drawn_runs, theory_curves
-from iclab.studies.pretraining.runs import MEANS_TEND, SIZES, Draws, Grid, in_dimension
-from iclab.studies.pretraining.sizes import Span, bounds, column, law_of, pool_of, table
+from iclab.studies.pretraining.runs import SIZES, Draws, Grid
+from iclab.studies.pretraining.sizes import Span, bounds, column, law_of, table
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
+
+PARTS = ("icl", "idg")
+LONG = (100.0, 1000.0, 10_000.0)  # context lengths α from which the lasting gap is extrapolated
 
 
 @dataclass(frozen=True)
@@ -40,11 +59,15 @@ class Case(Checked):
     bayes_dimension: Count = 10  # D of the Bayes estimator
     bayes_alpha: Magnitude = 1.0  # α = N/D of the Bayes estimator with exp(sD) tasks
     bayes_noise: Nonnegative = 0.1  # ρ of the Bayes estimator with exp(sD) tasks
-    contexts: Count = 400  # of the quadrature for the Bayes estimator
+    contexts: Count = 4000  # of the quadrature for the Bayes estimator
     drawn_kappa: Positives = (0.5, 1.0, 2.0, 4.0)  # κ of the drawn runs
-    draws: Draws = Draws((12, 20, 36), (6, 3, 1), route="preconditioned")  # runs, at finite_alpha
+    draws: Draws = Draws((24,), (9,), route="preconditioned")  # runs, at finite_alpha
     bayes_kappa: tuple[float, ...] = (0.5, 4.0)  # κ of the Bayes estimator on drawn contexts, of finite_kappa
-    drawn_contexts: Count = 20  # contexts drawn for the Bayes estimator and each seed
+    drawn_contexts: Count = 300  # contexts drawn for the Bayes estimator and each seed
+    many_dimension: Count = 96  # D of the Bayes estimator with exp(sD) tasks on drawn contexts
+    many_share: Positives = (0.4,)  # s of the same, over the threshold
+    many_contexts: Count = 64  # contexts drawn for the same and each seed
+    far_kappa: Positives = (0.5, 2.0, 4.0)  # κ at which the pool prediction is extrapolated
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,6 +90,13 @@ class Case(Checked):
         sizes = {"alpha": self.finite_alpha, "tau": self.finite_tau, "noise": self.noise}
         return Grid.over(self.draws.dimension, kappa=self.drawn_kappa, **sizes)
 
+    @property
+    def many_log_tasks(self) -> Float[np.ndarray, "s"]:
+        """s of the Bayes estimator with exp(sD) tasks on drawn contexts."""
+        from iclab.theory.estimators import task_threshold
+
+        return np.array(self.many_share) * task_threshold(self.bayes_alpha, self.bayes_noise)
+
     def law(self, dimension: int, kappa: float, pool: int = 0) -> ContextLaw:
         """Contexts at finite dimension, with one of the pools."""
         return law_of(dimension, alpha=self.finite_alpha, kappa=kappa, noise=self.noise, pool=pool)
@@ -76,7 +106,7 @@ def theory(case: Case) -> dict[str, Labeled]:
     """The gap of linear attention and of dMMSE, in the limit and in finite dimension."""
     from iclab.theory.estimators import dmmse_errors, pool_dmmse_errors, ridge_error, task_threshold
     from iclab.theory.finite_size import pool_errors
-    from iclab.theory.generalization import diversity_gap
+    from iclab.theory.generalization import diversity_gap, errors
 
     def pool(dimension: int, kappa: float, number: int) -> Errors:
         return pool_errors(case.law(dimension, kappa, number), max(1, round(case.finite_tau * dimension**2)))
@@ -85,21 +115,30 @@ def theory(case: Case) -> dict[str, Labeled]:
     alpha, bayes = column(case.alpha), (case.bayes_alpha, case.bayes_noise)
     pools = table(pool, dimension=case.dimension, kappa=case.finite_kappa, number=range(case.pools))
     threshold = float(task_threshold(*bayes))
-    s = np.sort([*np.linspace(0, 1.5, 121) * threshold, threshold * (1 - 1e-9)])  # errors jump at the threshold
-    gap = diversity_gap(Ratios(alpha, kappa, case.tau_for_alpha * alpha, case.noise))
-    limit = diversity_gap(Ratios(case.finite_alpha, some, case.finite_tau, case.noise))
+    s = np.union1d(np.linspace(0, 1.5, 121) * threshold, case.many_log_tasks)
+    s = np.sort([*s, threshold * (1 - 1e-9)])  # errors jump at the threshold
+    curves = Ratios(alpha, kappa, case.tau_for_alpha * alpha, case.noise)
+    limit = Ratios(case.finite_alpha, some, case.finite_tau, case.noise)
+    whole = errors(limit)
     known = [pool_dmmse_errors(case.law(case.bayes_dimension, one), contexts=case.contexts) for one in some.tolist()]
-    dmmse = [[float(one.icl - one.idg) for one in known]]
+    icl, idg = np.array([[one.icl, one.idg] for one in known]).T
+    away = kappa[abs(np.log(kappa)) > 0.2]  # at κ = 1 the gap closes like α^-1/2
+    long = Ratios(column(LONG), away, np.inf, case.noise)
+    far = far_runs(kappa=case.far_kappa, alpha=case.finite_alpha, tau=case.finite_tau, noise=case.noise)
     return {
-        "gap": labeled({"alpha": case.alpha, "kappa": kappa}, gap=gap),
+        "gap": labeled({"alpha": case.alpha, "kappa": kappa}, gap=diversity_gap(curves)),
+        "difference": labeled({"alpha": case.alpha, "kappa": kappa}, gap=errors(curves).icl - errors(curves).idg),
         "lasting": labeled({"kappa": kappa}, gap=diversity_gap(Ratios(np.inf, kappa, np.inf, case.noise))),
-        "limit": labeled({"kappa": some}, gap=limit),
+        "long": labeled({"alpha": LONG, "kappa": away}, gap=diversity_gap(long)),
+        "limit": labeled({"kappa": some}, gap=diversity_gap(limit), **parts(whole, "icl", "idg", "train")),
+        "far": far.predicted(partial(pool_mean, more=2)),
         "pool": labeled({"dimension": case.dimension, "kappa": some}, gap=np.mean(pools.icl - pools.idg, axis=-1)),
-        "dmmse": labeled({"dimension": [case.bayes_dimension], "kappa": some}, gap=dmmse),
-        "exponential": labeled({"log_tasks": s}, **parts(dmmse_errors(*bayes, s), "icl", "idg")),
+        "leverage": case.drawn.predicted(leverage_mean),
+        "dmmse": labeled({"dimension": [case.bayes_dimension], "kappa": some}, icl=[icl], idg=[idg], gap=[icl - idg]),
+        "exponential": labeled({"log_tasks": s}, **parts(dmmse_errors(*bayes, s), *PARTS)),
         "threshold": labeled({}, log_tasks=threshold, error=ridge_error(*bayes)),
+        **dmmse.integrals(s, alpha=case.bayes_alpha, noise=case.bayes_noise),
         "sizes": case.drawn.sizes(),
-        "runs": case.drawn.limit(),
         "bounds": bounds(case.bayes_noise),
     }
 
@@ -108,18 +147,15 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Errors of drawn runs, exact for the readout of each; dMMSE on drawn contexts."""
     import jax
 
-    from iclab.simulation.pretraining import estimators
-
-    fitted, drawn = jax.random.split(key)
-    gaps = []
-    for i, kappa in enumerate(case.bayes_kappa):
-        law, own = case.law(case.bayes_dimension, kappa), jax.random.fold_in(drawn, i)
-        sample = {"noise": law.noise, "contexts": case.drawn_contexts, "key": own}
-        errors = estimators.drawn_dmmse_errors(pool_of(law), law.context_length, **sample)
-        gaps.append(float(np.mean(errors.icl) - np.mean(errors.idg)))
-    return {
-        "runs": case.drawn.simulated(case.draws, key=fitted),
-        "dmmse": labeled({"dimension": [case.bayes_dimension], "kappa": case.bayes_kappa}, gap=[gaps]),
+    drawn, several = jax.random.split(jax.random.fold_in(key, 1))
+    laws = [case.law(case.bayes_dimension, kappa) for kappa in case.bayes_kappa]
+    icl, idg = dmmse.drawn_errors(laws, case.drawn_contexts, key=drawn)
+    sizes = {"alpha": case.bayes_alpha, "noise": case.bayes_noise, "contexts": case.many_contexts}
+    many = dmmse.drawn_many(case.many_dimension, case.many_log_tasks, **sizes, key=several)
+    axes = {"dimension": [case.bayes_dimension], "kappa": case.bayes_kappa}
+    return runs_and_contexts(case, key=key) | {
+        "dmmse": labeled(axes, icl=[icl], idg=[idg], gap=[icl - idg]),
+        "many": labeled({"log_tasks": case.many_log_tasks}, icl=many),
     }
 
 
@@ -133,13 +169,15 @@ def figure(view: View, figure: Figure) -> None:
     limit.set(title=f"linear attention: τ = {case.tau_for_alpha:g} α, ρ = {case.noise:g}", ylabel="gap  ICL − IDG")
     figures.theory_line(finite, theory.limit.kappa, theory.limit.gap, label="linear attention, D → ∞")
     theory_curves(finite, theory.pool.gap, "kappa", by="dimension", label="pool, D", line=figures.dashed_line)
-    dmmse, label = theory.dmmse.isel(dimension=0), f"dMMSE, D = {int(theory.dmmse.dimension[0])}"
-    figures.theory_line(finite, dmmse.kappa, dmmse.gap, color=figures.COLORS[3], label=label)
+    known, label = theory.dmmse.isel(dimension=0), f"dMMSE, D = {int(theory.dmmse.dimension[0])}"
+    figures.theory_line(finite, known.kappa, known.gap, color=figures.COLORS[3], label=label)
     if view.simulation:
         runs, label = drawn_runs(view)
         figures.mean_points(finite, runs.whole_kappa, runs.icl - runs.idg, color=figures.COLORS[4], label=label)
         drawn = view.simulation.dmmse.isel(dimension=0)
         figures.mean_points(finite, drawn.kappa, drawn.gap, color=figures.COLORS[3])
+        many, label = view.simulation.many, f"D = {case.many_dimension}"
+        figures.mean_points(bayes, many.log_tasks, many.icl, color=figures.COLORS[3], label=label)
     finite.set_title(f"finite D, and dMMSE: α = {case.finite_alpha:g}, τ = {case.finite_tau:g}, ρ = {case.noise:g}")
     for axes in (limit, finite):
         axes.set(xscale="log", yscale="log", xlabel=TASKS)
@@ -158,20 +196,47 @@ def figure(view: View, figure: Figure) -> None:
 _MANY = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 FULL = Case(
     dimension=(32, 64, 128), finite_kappa=_MANY, drawn_kappa=_MANY, draws=Draws((25, 50, 100), (8, 2, 1)),
-    bayes_kappa=(0.5, 2.0, 5.0), contexts=2000, drawn_contexts=100,
+    bayes_kappa=(0.5, 2.0, 5.0), drawn_contexts=100,
+)  # fmt: skip
+_BAYES = (
+    *(Agrees(f"dmmse/{name}", f"dMMSE errs as predicted for its pool, {WORDS[name]}.", 0.045) for name in PARTS),
+    Agrees("many/icl", "So does dMMSE with exponentially many tasks.", 0.045, "exponential/icl"),
+    Agrees("theory/known_new/icl", "Without tasks, and with enough, dMMSE errs as it must on new ones.", 1e-4,
+           "exponential/icl"),
+    Agrees("theory/known_pool/idg", "dMMSE knows its tasks up to the threshold of the integral.", 1e-4,
+           "exponential/idg"),
+    Agrees("theory/integral/log_tasks", "The threshold is an integral.", 1e-4, "threshold/log_tasks"),
+    Agrees("theory/integral/error", "The error of ridge regression is an integral.", 1e-4, "threshold/error"),
+)  # fmt: skip
+_LASTING = Tends(
+    "theory/long/gap", "In long contexts the gap tends to the lasting one.", 0.005, "alpha",
+    theory="lasting/gap", unit="range",
 )  # fmt: skip
 STUDY = Study(
-    name="task-diversity", question=str(__doc__), version=2,
+    name="task-diversity", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(
-        in_dimension("theory/pool/gap", "The mean gap of given pools tends to the limit.", theory="limit/gap"),
-        MEANS_TEND,
-        WithinErrors("dmmse/gap", "dMMSE on drawn contexts has the predicted gap."),
+        *judged_errors(0.045),
+        *judged_errors(0.045, ["train"], unit="range"),
+        *tending_errors(0.019, limit="limit"),
+        Agrees("theory/difference/gap", "The gap is the difference of the errors.", 1e-6, "gap/gap"),
+        _LASTING,
+        *_BAYES,
+        *SCORED,
     ),
+    unjudged=BOUNDS
+    | {
+        "theory/pool/gap": "the prediction that is extrapolated to the limit, in fewer dimensions",
+        "theory/limit/gap": "the function of theory/gap/gap, whose errors are judged, at another context length",
+        "theory/dmmse/gap": "the difference of the two errors that are judged",
+    },
     vocabulary=SIZES
+    | DRAWN
     | vocabulary(
-        {"threshold/log_tasks": ("s_c", "ln K for each dimension at the threshold", "nat")},
+        dict.fromkeys(
+            ("threshold/log_tasks", "integral/log_tasks"), ("s_c", "ln K for each dimension at the threshold", "nat")
+        ),
         gap=("g", "error on new tasks above that on the pool", "label²"),
         log_tasks=("s", "ln K for each dimension", "nat"),
         error=("e_ridge", "error of ridge regression at ridge ρ", "label²"),
