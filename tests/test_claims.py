@@ -90,6 +90,18 @@ def test_agreement_would_notice_its_tolerance_in_every_mode() -> None:
     assert_allclose(coarse["theory/end/strength"].up, 0.01 * 3.0 / 0.2, rtol=1e-3)  # of the weakest mode
 
 
+def test_deviations_are_judged_in_the_range_of_their_mode() -> None:
+    groups = modes().to_dict()
+    theory = xr.Dataset({"strength": (("time", "mode"), [[3.0, 1.0, 0.2], [0.0, 0.0, 0.1]])})
+    drawn = groups["/simulation/end"].strength.expand_dims(time=2).transpose("seed", "time", "mode")
+    shifted = xr.Dataset({"strength": theory.strength + 0.01 + 0 * drawn})
+    result = xr.DataTree.from_dict({"/theory/end": theory, "/simulation/end": shifted})
+    claim = Agrees("end/strength", "It agrees.", 0.06, unit="mode")
+    assert_allclose(claim.verdict(result).value, 0.01 / 0.2, rtol=1e-6)
+    (resolution,) = claim.resolution(result).values()
+    assert_allclose([resolution.up, resolution.down], [0.06 / 0.94, 0.06 / 1.06], rtol=1e-4)  # in every mode alike
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_theory_off_by_the_resolution_does_not_hold(sign: float) -> None:
     claim, result = Agrees("end/strength", "It agrees.", 0.01), modes(scatter=1e-5)

@@ -1,5 +1,6 @@
 """Theory against one-pass SGD on drawn tokens: expected loss, small noise, mode strengths, undriven blocks."""
 
+import itertools
 from typing import NamedTuple
 
 import jax
@@ -9,7 +10,8 @@ from numpy.testing import assert_allclose
 
 from iclab import Regression
 from iclab.outcomes import GammaRuns
-from iclab.simulation.linear.scalar_sgd import gamma_sgd, head_sgd
+from iclab.simulation.keys import key_of
+from iclab.simulation.linear.scalar_sgd import drawn_squares, gamma_sgd, head_sgd, squares_of_combinations
 from iclab.simulation.linear.transformer_sgd import transformer_sgd
 from iclab.theory import modes, population, sgd
 
@@ -166,3 +168,36 @@ def test_impossible_transformers_are_refused_by_name(change: dict, message: str)
     settings = {"start": (0.1, 0.1), "rate": 0.01, "batch": 2, "steps": 4, "key": keys(2)} | change
     with pytest.raises(ValueError, match=message):
         transformer_sgd(FOUR, **settings)
+
+
+def test_the_square_of_gamma_on_drawn_moments_has_the_expected_loss_and_its_critical_rate() -> None:
+    drawn = drawn_squares(REFERENCE, 40_000, key=key_of(0))
+    known = sgd.expected_loss(REFERENCE, rate=0.02, batch=16, steps=40)
+    state = np.diag([0.0, 0.0, 0.0, 0.0, 1.0])
+    for _ in range(40):
+        state = drawn.stepped(state, rate=0.02, batch=16)
+    noisy = drawn.loss(state)
+    assert_allclose(noisy, known.loss[-1], rtol=0.02)  # four errors of forty thousand contexts
+    for batch in (1, 8, np.inf):
+        assert_allclose(drawn.critical(batch=batch), sgd.critical_rate(REFERENCE, batch=batch), rtol=0.05)
+
+
+def test_moments_of_combinations_are_the_means_over_every_one() -> None:
+    rng = np.random.default_rng(0)
+    inputs, noise = rng.normal(size=(3, 4, 2)), rng.normal(size=(3, 1, 4))
+    tasks, queries = np.append(rng.normal(size=(2, 2)), [[1], [1]], axis=1), rng.normal(size=(2, 3))
+    kappa = [
+        np.append(np.outer(x.T @ (x @ task[:2] + error[0]) / 4, query[:2]), query[:2] @ task[:2] + query[2])
+        for (x, error), task, query in itertools.product(zip(inputs, noise, strict=True), tasks, queries)
+    ]
+    sums = np.concatenate([inputs.transpose(0, 2, 1), noise], axis=1) @ inputs / 4
+    contexts = np.append(sums.reshape(3, -1), np.ones((3, 1)), axis=1)
+    drawn = squares_of_combinations(*(squares(rows) for rows in (contexts, tasks, queries)))
+    for found, known in zip(drawn, squares(np.array(kappa)), strict=True):
+        assert_allclose(found, known, rtol=1e-12, atol=1e-14)
+
+
+def squares(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means of vvᵀ and of its square over the rows v."""
+    pairs = np.einsum("Pa,Pb->Pab", rows, rows)
+    return pairs.mean(axis=0), np.einsum("Pab,Pcd->abcd", pairs, pairs) / len(rows)

@@ -42,7 +42,7 @@ MOVED = {
     "simulation.baselines": "simulation.pretraining.baselines",
     "simulation.contexts": "simulation.linear.contexts",
     "simulation.descent": "simulation.linear.descent",
-    "simulation.diagonal_fit": "simulation.linear.diagonal_fit",
+    "simulation.diagonal_fit": "simulation.linear.two_factor",
     "simulation.estimators": "simulation.pretraining.estimators",
     "simulation.loop": "simulation.linear.loop",
     "simulation.low_rank": "simulation.related.low_rank",

@@ -18,6 +18,7 @@ __all__ = ["UNITS", "Agrees"]
 UNITS = {
     "theory": "largest relative deviation",
     "range": "largest deviation over the range of theory",
+    "mode": "largest deviation over the range of theory in its mode",
     "one": "largest deviation",
 }
 
@@ -26,8 +27,9 @@ UNITS = {
 class Agrees:
     """The mean of a variable over seeds agrees with theory within a tolerance, in every entry.
 
-    Deviations are in units of theory's height above its floor, of the largest such height ("range"), or of the
-    variable itself ("one"). A measured variable of theory is compared without seeds.
+    Deviations are in units of theory's height above its floor, of the largest such height ("range"), of the largest
+    one of the same mode ("mode"), or of the variable itself ("one"). A measured variable of theory is compared
+    without seeds.
     """
 
     variable: str  # what is measured: "group/variable" of simulation, or "theory/group/variable"

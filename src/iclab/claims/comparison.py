@@ -20,8 +20,9 @@ PHYSICS = ("mode", "plateau", "drop", "rank", "point")  # axes whose entries are
 SIZES = ("dimension", "sequences", "batch", "context_length", "steps", "rate")  # axes along which scatter differs
 
 Array = np.ndarray
-Unit = Literal["theory", "range", "one"]
-"""The unit of deviations: the height of theory above its floor, the largest such height, or that of the variable."""
+Unit = Literal["theory", "range", "mode", "one"]
+"""The unit of deviations: the height of theory above its floor, the largest such height, that of the entries of the
+same mode, or the unit of the variable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +52,12 @@ class Comparison:
     def scale(self) -> Float[Array, "rows entry"]:
         """The unit of every entry."""
         height = abs(self.theory - self.floor)
-        if self.unit == "range":
-            known = np.where(np.isfinite(height), height, 0.0)
-            return np.broadcast_to(np.max(known, axis=1, keepdims=True, initial=0.0), height.shape)
+        if self.unit in ("range", "mode"):
+            largest, modes = np.where(np.isfinite(height), height, 0.0), np.zeros(height.shape[1])
+            modes = self.places["mode"] if self.unit == "mode" else modes
+            for one in np.unique(modes):
+                largest[:, modes == one] = np.max(largest[:, modes == one], axis=1, keepdims=True)
+            return largest
         return np.ones_like(height) if self.unit == "one" else height
 
     def values(self) -> Float[Array, "seed entry"]:

@@ -7,7 +7,6 @@ from iclab.lazy import door
 if TYPE_CHECKING:
     from iclab.simulation.linear import contexts as contexts
     from iclab.simulation.linear import descent as descent
-    from iclab.simulation.linear import diagonal_fit as diagonal_fit
     from iclab.simulation.linear import loop as loop
     from iclab.simulation.linear import mixtures as mixtures
     from iclab.simulation.linear import one_pass as one_pass
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from iclab.simulation.linear import statistics as statistics
     from iclab.simulation.linear import summaries as summaries
     from iclab.simulation.linear import transformer_sgd as transformer_sgd
+    from iclab.simulation.linear import two_factor as two_factor
 
 __all__ = [
     "contexts",
     "descent",
-    "diagonal_fit",
     "loop",
     "mixtures",
     "one_pass",
@@ -35,6 +34,7 @@ __all__ = [
     "statistics",
     "summaries",
     "transformer_sgd",
+    "two_factor",
 ]
 
 if not TYPE_CHECKING:

@@ -4,22 +4,30 @@ Every step draws a batch of fresh tasks, inputs and labels and follows the autom
 error. Nothing here knows a moment of the contexts.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Key
+from jaxtyping import Float, Int, Key, PRNGKeyArray
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from iclab.numerics import Validated, require
 from iclab.outcomes import GammaRuns, HeadRuns
 from iclab.problem import Regression
+from iclab.simulation.keys import checked_key, generators_of
 from iclab.simulation.linear.one_pass import descend, normals
 
-__all__ = ["ScalarLaw", "ScalarShape", "gamma_sgd", "head_sgd"]
+__all__ = [
+    "DrawnSquares", "ScalarLaw", "ScalarShape", "drawn_squares", "gamma_sgd", "head_sgd",
+    "squares_of_combinations",
+]  # fmt: skip
 
 Array = np.ndarray
+Squares = tuple[Float[Array, "n n"], Float[Array, "n n n n"]]
+ROWS = 2**13  # drawn at once: more would leave the cache
 
 
 class ScalarLaw(NamedTuple):
@@ -148,3 +156,116 @@ def _length(problem: Regression) -> int:
 
 def _draws(problem: Regression, batch: Validated[int]) -> int:
     return int(batch * ((_length(problem) + 1) * (problem.dimension + 1) + problem.dimension))
+
+
+class DrawnSquares(NamedTuple):
+    """Means of κκᵀ and κκᵀ ⊗ κκᵀ, κ = (vec h x_qᵀ, y_q), over all combinations of drawn tasks, contexts and queries.
+
+    The residual of Γ is κᵀz with z = (vec Γ, −1), so that no more enters the mean squares of SGD on fresh batches.
+    """
+
+    second: Float[Array, "n n"]
+    fourth: Float[Array, "n n n n"]
+
+    def loss(self, state: Float[Array, "*batch n n"]) -> Float[Array, "*batch"]:
+        """Mean squared error for E zzᵀ."""
+        return np.einsum("ab,...ab->...", self.second, state)
+
+    def stepped(self, state: Float[Array, "n n"], *, rate: float, batch: float) -> Float[Array, "n n"]:
+        """E zzᵀ after a step on a fresh batch; the last entry of z stays."""
+        drift, noise = self.second.copy(), np.einsum("abcd,cd->ab", self.fourth, state)
+        drift[-1] = noise[-1] = noise[:, -1] = 0.0
+        moved = drift @ state
+        return state - rate * (moved + moved.T) + rate**2 * ((1 - 1 / batch) * moved @ drift.T + noise / batch)
+
+    def growth(self, *, rate: float, batch: float) -> float:
+        """Factor by which one step multiplies what grows fastest in E vec Γ vec Γᵀ."""
+        size = len(self.second) - 1
+        second, fourth = self.second[:size, :size], self.fourth[:size, :size, :size, :size]
+        kept, squares = np.eye(size) - rate * second, fourth.reshape(size**2, size**2) - np.kron(second, second)
+        return float(np.max(abs(np.linalg.eigvals(np.kron(kept, kept) + rate**2 / batch * squares))))
+
+    def critical(self, *, batch: float) -> float:
+        """Learning rate at which a step neither shrinks nor enlarges what grows fastest."""
+        most = 1 / float(np.trace(self.second[:-1, :-1]))
+        while self.growth(rate=most, batch=batch) < 1:
+            most *= 2
+        root: Any = brentq(lambda rate: self.growth(rate=rate, batch=batch) - 1, 1e-3 * most, most)
+        return float(root)
+
+
+def drawn_squares(problem: Regression, contexts: int, *, key: PRNGKeyArray) -> DrawnSquares:
+    """Those of P contexts, drawn token by token, and of N P tasks and N P queries. Cost: D⁴ for each of them.
+
+    Raises ValueError for mixed context lengths.
+    """
+    length, law, size = _length(problem), _law(problem), problem.dimension
+    for_contexts, for_tasks, for_queries = generators_of(jax.random.split(checked_key(key), 3))
+
+    def context(count: int) -> Float[Array, "P n"]:
+        """Rows (vec S, e, 1) with S = (1/N) Σ x xᵀ and e = (1/N) Σ ε x."""
+        inputs = law.inputs * for_contexts.standard_normal((count, length, size))
+        noise = law.noise * for_contexts.standard_normal((count, 1, length))
+        sums = np.matmul(np.concatenate([inputs.transpose(0, 2, 1), noise], axis=1), inputs) / length
+        return np.concatenate([sums.reshape(count, -1), np.ones((count, 1))], axis=1)
+
+    def task(count: int) -> Float[Array, "P n"]:
+        """Rows (w, 1)."""
+        return np.concatenate([law.tasks * for_tasks.standard_normal((count, size)), np.ones((count, 1))], axis=1)
+
+    def query(count: int) -> Float[Array, "P n"]:
+        """Rows (x, ε)."""
+        return np.append(law.inputs, law.noise) * for_queries.standard_normal((count, size + 1))
+
+    counts = (contexts, length * contexts, length * contexts)
+    return squares_of_combinations(*map(_squares, (context, task, query), counts))
+
+
+def squares_of_combinations(contexts: Squares, tasks: Squares, queries: Squares) -> DrawnSquares:
+    """Those of every combination, from means of vvᵀ and vvᵀ ⊗ vvᵀ of rows (vec S, e, 1), (w, 1) and (x, ε)."""
+    place, form = _tables(len(queries[0]) - 1)
+    shared = [_combined(place, *contexts, *tasks), queries]
+    second, fourth = (np.multiply.outer(one, other) for one, other in zip(*shared, strict=True))
+    form = form.reshape(len(form), -1)
+    second = _through(form, second.swapaxes(1, 2).reshape(2 * form.shape[1:]))
+    fourth = _through(form, fourth.transpose(0, 4, 1, 5, 2, 6, 3, 7).reshape(4 * form.shape[1:]))
+    return DrawnSquares(second, fourth)
+
+
+def _tables(size: int) -> tuple[Int[Array, "entry column"], Float[Array, "n entry column"]]:
+    """The row g = (h, w, 1) as R (w, 1): places of the entries of R in (vec S, e, 1, 0). κ = form · g ⊗ (x, ε)."""
+    place = np.full((2 * size + 1, size + 1), -1)
+    place[:size, :size] = np.arange(size**2).reshape(size, size)
+    place[:size, size] = size**2 + np.arange(size)
+    place[np.arange(size, 2 * size + 1), np.arange(size + 1)] = size**2 + size
+    form = np.zeros((size**2 + 1, 2 * size + 1, size + 1))
+    for i, j in np.ndindex(size, size):
+        form[i * size + j, i, j] = 1.0
+    form[-1, np.arange(size, 2 * size + 1), np.arange(size + 1)] = 1.0
+    return place, form
+
+
+def _combined(place: Array, c2: Array, c4: Array, w2: Array, w4: Array) -> tuple[Array, Array]:
+    """Means of g gᵀ and of its square over all combinations of contexts and tasks."""
+    c2, c4 = (np.pad(part, (0, 1)) for part in (c2, c4))
+    pairs, fours = (part[np.ix_(*[place.ravel()] * part.ndim)] for part in (c2, c4))
+    pairs, fours = pairs.reshape(2 * place.shape), fours.reshape(4 * place.shape)
+    return np.einsum("aibj,ij->ab", pairs, w2), np.einsum("aibjckdl,ijkl->abcd", fours, w4)
+
+
+def _through(form: Float[Array, "n m"], tensor: Array) -> Array:
+    """A tensor with the form applied to each of its axes."""
+    for _ in range(tensor.ndim):
+        tensor = np.tensordot(tensor, form, axes=(0, 1))  # the first axis goes, a new one comes last
+    return tensor
+
+
+def _squares(drawn: Callable[[int], Array], count: int) -> Squares:
+    """Means of vvᵀ and of vvᵀ ⊗ vvᵀ over drawn rows v."""
+    second: Any = 0.0
+    fourth: Any = 0.0
+    for first in range(0, count, ROWS):
+        rows = drawn(min(ROWS, count - first))
+        pairs = (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
+        second, fourth = second + rows.T @ rows / count, fourth + pairs.T @ pairs / count
+    return second, fourth.reshape(2 * second.shape)

@@ -3,28 +3,29 @@
 *Exact at any N*: gradient flow keeps u² − |U|² of one head, on the population and on any sample, and Σ (p² − q²) of a
 two-factor transformer. At *leading order in 1/N* p² − q² of every mode is kept too; at finite N the exact flow moves
 it from mode to mode. Gradient descent breaks these laws by an amount of order its rate; the noise of batches by one
-that the *small-noise expansion* predicts to first order in rate/B. Simulation is gradient descent on drawn sequences
-and one-pass SGD on drawn tokens. Of arXiv 2504.12916; derived in docs/derivations/modes and docs/derivations/sgd.
+that the *small-noise expansion* predicts to first order in rate/B. Simulation is gradient descent on drawn sequences,
+gradient flow from drawn contexts, and one-pass SGD on drawn tokens. Of arXiv 2504.12916; derived in
+docs/derivations/modes and docs/derivations/sgd.
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
 from iclab.attention import MergedAttention
-from iclab.claims import Limit, WithinErrors
+from iclab.claims import Agrees, Tends
 from iclab.numerics import Checked, Count, Counts, Finite, Multiple, Nonnegatives, Positive, Whole
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
+from iclab.studies.modes.training import TIME, WORDS, Schedule, drawn_flow, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
-Matrices = Float[np.ndarray, "time D D"]  # along training
+Matrices = Float[np.ndarray, "*run D D"]
 RECORDS = 15  # of a run
 FINER = np.array([1, 3, 10])  # by which the learning rate of descent is divided
 
@@ -33,20 +34,21 @@ FINER = np.array([1, 3, 10])  # by which the learning rate of descent is divided
 class Case(Checked):
     """Balances along flow, descent and SGD."""
 
-    problem: Regression = Regression(eigenvalues=(1.5, 0.6), context_length=5, noise=0.2)
+    problem: Regression = Regression(eigenvalues=(1.5, 0.6), context_length=10, noise=0.2)
     value: Finite = 0.5  # u of the head at the start
     key_query: Finite = 0.3  # diagonal of U at the start
     rate: Positive = 0.01  # η, learning rate of the head's SGD, and the largest of descent
     batch: Count = 32  # B, contexts of a step of the head's SGD
-    steps: Annotated[int, Multiple(RECORDS, "the records")] = 150  # steps of the head's SGD
-    runs: Annotated[int, Whole(least=2)] = 50  # runs of the head's SGD, of a seed
+    steps: Annotated[int, Multiple(RECORDS, "the records")] = 75  # steps of the head's SGD
+    runs: Annotated[int, Whole(least=2)] = 200  # runs of the head's SGD, of a seed
     sequences: Count = 1000  # P, on which descent runs
     eigenvalues: Nonnegatives = (2.0, 1.0, 0.5)  # s, of the transformer's inputs
     context_length: Count = 8  # N of the transformer
     initial: Positive = 0.3  # value and key-query weight of every mode at the start
     transformer_rate: Positive = 0.02  # η of the transformer's SGD
-    transformer_batches: Counts = (16, 64, 256)  # B of the transformer's SGD
-    transformer_steps: Annotated[int, Multiple(RECORDS, "the records")] = 600  # steps of the transformer's SGD
+    transformer_batches: Counts = (64, 256, 512)  # B of the transformer's SGD
+    transformer_steps: Annotated[int, Multiple(RECORDS, "the records")] = 480  # steps of the transformer's SGD
+    examples: Count = 400_000  # in the contexts that the transformer's flow is drawn from
 
     @property
     def transformer(self) -> Schedule:
@@ -92,20 +94,29 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 
 
 def transformers(case: Case, *, key: Key) -> dict[str, Labeled]:
-    """SGD of the transformer on batches of several sizes; the largest with the balance of all weights."""
+    """Balances of the transformer: its flow from drawn contexts, and its SGD on batches of several sizes."""
+    import jax
+
     problem, start = Regression(case.eigenvalues, case.context_length), (case.initial, case.initial)
+    time, for_flow = case.transformer.time, jax.random.fold_in(key, 0)  # no batch size
     runs = trained_on_batches(problem, case.transformer_batches, case.transformer, start=start, key=key)
-    balance = np.stack([mode_balances(run.value, run.key_query) for run in runs])
-    axes = {"time": runs[-1].time, "mode": None}
+    trained = (np.stack([getattr(run, name) for run in runs]) for name in ("value", "key_query"))
+    drawn = drawn_flow(problem, case.examples, start=start, time=time, key=for_flow)
     return {
-        "batches": labeled({"batch": case.transformer_batches, **axes}, balance=balance),
-        "modes": labeled(axes, balance=balance[-1], total=("time", runs[-1].balance)),
+        "batches": balances({"batch": case.transformer_batches, "time": time}, *trained),
+        "modes": balances({"time": time}, *drawn),
     }
 
 
-def mode_balances(value: Matrices, key_query: Matrices) -> Float[np.ndarray, "time D"]:
+def balances(axes: dict[str, Any], value: Matrices, key_query: Matrices) -> Labeled:
+    """Balance of every mode, and of all weights, over axes in front of those of the matrices."""
+    total = np.sum(value**2 - key_query**2, axis=(-2, -1))
+    return labeled({**axes, "mode": None}, balance=mode_balances(value, key_query), total=(tuple(axes), total))
+
+
+def mode_balances(value: Matrices, key_query: Matrices) -> Float[np.ndarray, "*run D"]:
     """p² − q² of the diagonals."""
-    p, q = (np.einsum("taa->ta", matrix) for matrix in (value, key_query))
+    p, q = (np.einsum("...aa->...a", matrix) for matrix in (value, key_query))
     return p**2 - q**2
 
 
@@ -131,7 +142,7 @@ def figure(view: View, figure: Figure) -> None:
     figures.theory_line(head, flow.time, flow.balance - start, label="flow")
     figures.theory_line(head, noisy.time, noisy.balance - start, color=orange, label="SGD, first order in rate/B")
     if view.simulation:
-        drawn, descent, trained = (view.simulation[name] for name in ("noisy", "descent", "modes"))
+        drawn, descent, trained, flows = (view.simulation[name] for name in ("noisy", "descent", "batches", "modes"))
         label = "SGD, mean over all runs ± 2 errors"
         figures.mean_points(head, drawn.time, drawn.balance - start, color=orange, label=label)
         drift, label = descent.balance - start, "descent on drawn sequences"
@@ -141,10 +152,14 @@ def figure(view: View, figure: Figure) -> None:
         line = ends.median("seed").isel(steps=-1).values * per_step / per_step[-1]
         figures.theory_line(rates, per_step, line, label="first order in the rate")
         rates.legend()
-        label = f"one-pass SGD, B = {int(view.simulation.batches.batch[-1])}, {figures.seeds(trained)}"
+        trained = trained.isel(batch=-1)
+        label = f"one-pass SGD, B = {int(trained.batch)}, {figures.seeds(trained)}"
         for color, mode in figures.colored(range(exact.sizes["mode"])):
-            rows, color = trained.balance.isel(mode=mode).values, figures.pale(color)
-            figures.seed_lines(modes, trained.time, rows, color=color, label=None if mode else label)
+            one, dots = trained.balance.isel(mode=mode), None if mode else "flow from drawn contexts"
+            figures.seed_lines(
+                modes, trained.time, one.values, color=figures.pale(color), label=None if mode else label
+            )
+            figures.mean_points(modes, flows.time, flows.balance.isel(mode=mode), color=color, label=dots)
         label = "their sum under one-pass SGD"
         figures.seed_lines(modes, trained.time, trained.total.values, color="#999999", label=label)
     for color, mode in figures.colored(range(exact.sizes["mode"])):
@@ -159,27 +174,36 @@ def figure(view: View, figure: Figure) -> None:
 
 
 FULL = Case(
-    rate=0.005, steps=600, runs=400, transformer_rate=0.01, transformer_batches=(32, 128, 512), transformer_steps=1200
+    rate=0.005,
+    steps=150,
+    runs=800,
+    examples=2_000_000,
+    transformer_rate=0.01,
+    transformer_batches=(128, 256, 512),
+    transformer_steps=1200,
 )
 
 STUDY = Study(
-    name="conservation", question=str(__doc__), version=1,
+    name="conservation", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=6, size=(11.0, 3.9)), "full": Preset(FULL, seeds=6, size=(11.0, 3.9))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(
-        Limit(
+        Tends(
             "descent/balance",
             "Descent on drawn sequences keeps the balance of one head as its rate vanishes: the flow conserves it.",
-            along="steps", order=1.0, theory="flow/balance",
+            1e-4, along="steps", theory="flow/balance", unit="one",
         ),
-        WithinErrors(
-            "noisy/balance",
-            "The small-noise expansion predicts the drift of the balance under SGD, averaged over runs.",
-            claim="first order in rate/B, within sampling error",
+        Agrees(
+            "noisy/balance", "The small-noise expansion predicts the drift of the balance under SGD, mean over runs.",
+            0.045, floor="flow/balance", unit="range",
         ),
-        in_batches(
-            "batches/balance", "On large batches the modes of a transformer exchange balance as the exact flow says.",
-            theory="modes/balance",
+        Agrees(
+            "modes/balance", "The modes of a transformer exchange balance as the exact flow says.", 0.03, unit="mode",
+        ),
+        Agrees("modes/total", "The flow from drawn contexts keeps the sum of these balances.", 1e-5, unit="one"),
+        Tends(
+            "batches/total", "On large batches SGD keeps the sum of these balances.",
+            0.1, along="batch", theory="modes/total", unit="one",
         ),
     ),
     vocabulary=WORDS | vocabulary(

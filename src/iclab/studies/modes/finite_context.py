@@ -3,8 +3,9 @@
 A two-factor linear transformer settles on a strength for each mode. *Leading order in 1/N*: one over the mean square
 of the context, whatever the noise, and every mode is on. *Exact at any N*: the global minimum of the population loss
 over diagonal weights; a mode whose signal does not pay for the noise it lets through is off, so short contexts and
-noisy labels select a rank. Simulation draws contexts token by token and fits diagonal weights to them; P contexts
-leave a gap of order 1/√P. Of arXiv 2504.12916; the exact fixed point is derived in docs/derivations/modes.
+noisy labels select a rank. Simulation draws contexts token by token and fits diagonal weights to them, each combined
+with all drawn tasks and queries; P contexts leave a bias of order 1/P. Of arXiv 2504.12916; the exact fixed point is
+derived in docs/derivations/modes.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from iclab import figures
-from iclab.claims import Limit, WithinErrors
+from iclab.claims import Tends
 from iclab.figures import legends
 from iclab.numerics import Checked, Counts, Nonnegatives, Reals, require
 from iclab.outcomes import Labeled, labeled
@@ -24,6 +25,8 @@ from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
+LONG = (10_000, 20_000, 40_000)  # context lengths from which the gap of the leading order is extrapolated
+
 
 @dataclass(frozen=True)
 class Case(Checked):
@@ -32,7 +35,7 @@ class Case(Checked):
     eigenvalues: Nonnegatives = (2.0, 1.0, 0.5, 0.25)  # s, of the input covariance, largest first
     context_lengths: Counts = (4, 8, 32)  # N, at which contexts are drawn
     noises: Annotated[tuple[float, ...], Reals(at_least=0.0)] = (0.0, 1.0)  # ρ, variances of the label noise
-    sequences: Counts = (500, 2000, 8000)  # P, contexts that the weights are fitted to
+    sequences: Counts = (1000, 4000, 16_000)  # P, contexts that the weights are fitted to
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,14 +43,10 @@ class Case(Checked):
 
 
 def theory(case: Case) -> dict[str, Labeled]:
-    """Exact fixed points and those at leading order: at the lengths that are drawn, and along a line of lengths."""
-    lengths = np.array(case.context_lengths)
-    line = np.unique(np.round(np.geomspace(1, 10 * max(lengths), 120)).astype(int))
-    return {
-        "drawn": exact_strengths(case, lengths),
-        "exact": exact_strengths(case, line),
-        "leading": leading_strengths(case, line),
-    }
+    """Exact fixed points and those at leading order: along a line of lengths, and at long ones."""
+    line = np.round(np.geomspace(1, 10 * max(case.context_lengths), 120)).astype(int)
+    lengths = np.unique([*line, *case.context_lengths, *LONG])
+    return {"exact": exact_strengths(case, lengths), "leading": leading_strengths(case, lengths)}
 
 
 def exact_strengths(case: Case, lengths: Int[np.ndarray, "context_length"]) -> Labeled:
@@ -71,24 +70,22 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Diagonal weights fitted to drawn contexts, for each number of contexts, noise and length."""
     import jax
 
-    from iclab.simulation.linear.diagonal_fit import least_weights
+    from iclab.simulation.linear.two_factor import combined, least_weights
 
     keys = jax.random.split(key, (len(case.noises), len(case.context_lengths)))
     strength = np.empty((len(case.sequences), *keys.shape, len(case.eigenvalues)))
     for i, j in np.ndindex(*keys.shape):
         problem = Regression(case.eigenvalues, case.context_lengths[j], case.noises[i])
-        value, key_query = least_weights(problem, case.sequences, key=keys[i, j])
-        strength[:, i, j] = value * key_query
+        drawn = combined(problem, case.sequences, key=keys[i, j])
+        strength[:, i, j] = [np.prod(least_weights(drawn.at(k)), axis=0) for k in range(len(case.sequences))]
     axes = {"noise": case.noises, "context_length": case.context_lengths, "mode": None}
-    return {
-        "fitted": labeled({"sequences": case.sequences, **axes}, strength=strength),
-        "most": labeled(axes, strength=strength[-1]),
-    }
+    return {"fitted": labeled({"sequences": case.sequences, **axes}, strength=strength)}
 
 
 def figure(view: View, figure: Figure) -> None:
     """A panel for each noise: strengths against the context length, drawn, exact and at leading order."""
-    exact, leading = (view.theory[name] for name in ("exact", "leading"))
+    shown = {"context_length": slice(None, 10 * max(view.case.context_lengths))}
+    exact, leading = (view.theory[name].sel(shown) for name in ("exact", "leading"))
     panels = figure.subplots(1, exact.sizes["noise"], sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):
         for color, mode in figures.colored(range(exact.sizes["mode"])):
@@ -97,7 +94,7 @@ def figure(view: View, figure: Figure) -> None:
             label = None if mode else "leading order in 1/N"
             figures.dashed_line(axes, leading.context_length, leading.strength.isel(here), color=color, label=label)
             if view.simulation:
-                drawn, contexts = view.simulation.most, int(view.simulation.fitted.sequences[-1])
+                drawn, contexts = view.simulation.fitted.isel(sequences=-1), max(view.case.sequences)
                 label = None if mode else f"fitted to {contexts} contexts, {figures.seeds(drawn)}"
                 figures.seed_dots(axes, drawn.context_length, drawn.strength.isel(here), color=color, label=label)
         axes.set(title=f"label noise {float(exact.noise[i]):g}", xlabel="context length $N$", xscale="log")
@@ -106,22 +103,21 @@ def figure(view: View, figure: Figure) -> None:
     legends.below(figure, panels[0])
 
 
-FULL = Case(context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(2000, 8000, 32000))
+FULL = Case(context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=(16_000, 64_000, 256_000))
 
 STUDY = Study(
-    name="finite-context", question=str(__doc__), version=1,
+    name="finite-context", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=6, size=(8.0, 3.9)), "full": Preset(FULL, seeds=6, size=(8.0, 3.9))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(
-        Limit(
+        Tends(
             "fitted/strength",
             "Weights fitted to many contexts have the strengths of the exact fixed point, zero where modes are off.",
-            along="sequences", order=0.5, theory="drawn/strength",
+            0.02, along="sequences", theory="exact/strength", unit="mode",
         ),
-        WithinErrors(
-            "most/strength",
-            "On the most contexts the exact fixed point is their mean over seeds, up to a bias of order 1/P.",
-            theory="drawn/strength",
+        Tends(
+            "theory/leading/strength", "The leading order becomes exact as N grows, for every mode.",
+            1e-3, along="context_length", theory="exact/strength", at={"context_length": list(LONG)},
         ),
     ),
     vocabulary=WORDS,

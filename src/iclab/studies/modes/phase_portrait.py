@@ -3,21 +3,23 @@
 The value weight p and the key-query weight q of one mode follow a flow that conserves p² − q² and slide along
 hyperbolae: away from the saddle at zero, where nothing is learned, to the curve p q = a∞, where all is. Starts on the
 separatrix, p = −q, end at the saddle; batch noise throws them off it. For several modes this law is of *leading order
-in 1/N*; for one, as here, it is *exact at any N*. Simulation is one-pass SGD of the linear transformer on drawn
-tokens, which becomes the flow as 1/√B when batches grow. Of arXiv 2504.12916; any start in docs/derivations/modes.
+in 1/N*; for one, as here, it is *exact at any N*. Simulation is the gradient flow from drawn contexts, and one-pass
+SGD of the linear transformer on drawn tokens, off that flow by order 1/B in the mean. Of arXiv 2504.12916; any start
+in docs/derivations/modes.
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
+from iclab.claims import Agrees, Tends
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import TIME, WORDS, Schedule, in_batches, trained_on_batches
+from iclab.studies.modes.training import TIME, WORDS, Schedule, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -35,13 +37,20 @@ class Case(Checked):
     context_length: Count = 8  # N, labeled examples before the query
     scale: Positive = 1.0  # by which the fan of starts is multiplied
     rate: Positive = 0.005  # η, learning rate on half the mean squared error
-    batches: Counts = (4, 16, 64)  # B, contexts of a step
+    batches: Counts = (16, 32, 64)  # B, contexts of a step
     steps: Annotated[int, Multiple(RECORDS, "the records")] = 960  # steps of gradient descent
+    examples: Count = 400_000  # in the contexts that the flow is drawn from
 
     @property
     def schedule(self) -> Schedule:
         """Steps and records of training."""
         return Schedule(self.rate, self.steps, RECORDS)
+
+    @property
+    def twice(self) -> Float[np.ndarray, "time"]:
+        """Times of the records, and as many beyond: those of the flow."""
+        time = self.schedule.time
+        return np.concatenate([time, time[-1] + time[1:]])
 
     @property
     def limit(self) -> float:
@@ -52,15 +61,14 @@ class Case(Checked):
 
 
 def theory(case: Case) -> dict[str, Labeled]:
-    """Closed paths from the fan and from the separatrix at the records, along a fine line, and the saddle."""
+    """Closed paths from the fan and from the separatrix, and the saddle."""
     from iclab.theory import modes
 
-    time, line = case.schedule.time, np.linspace(0, 2 * case.schedule.time[-1], 200)
+    line = np.union1d(case.twice, np.linspace(0, case.twice[-1], 150))
     tau = modes.time_constants(np.array([case.eigenvalue]))[0]
     saddle = modes.growth_rates((0.0, 0.0), case.limit, tau)
     return {
-        "fan": closed_paths(case, FAN, time),
-        "lines": closed_paths(case, FAN, line),
+        "fan": closed_paths(case, FAN, line),
         "separatrix": closed_paths(case, BACK, line),
         "portrait": labeled({"direction": None}, limit=case.limit, saddle=saddle),
     }
@@ -76,7 +84,7 @@ def closed_paths(case: Case, starts: Float[np.ndarray, "start 2"], time: Float[n
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
-    """The transformer trained on batches of several sizes; from fan and separatrix on the largest."""
+    """The flow from drawn contexts, with its rest and its saddle, and SGD on batches of several sizes."""
     starts, fan = np.concatenate([FAN, BACK]), len(FAN)
     problem = Regression((case.eigenvalue,), case.context_length)
     start = tuple(case.scale * starts.T[..., None, None])
@@ -84,16 +92,36 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     p, q = (np.stack([getattr(run, name)[..., 0, 0] for run in runs]) for name in ("value", "key_query"))
     axes, balance = {"start": None, "time": runs[-1].time}, runs[-1].balance
     return {
+        **flows(case, problem, start, key=key),
         "batches": labeled({"batch": case.batches, **axes}, value=p[:, :fan], key_query=q[:, :fan]),
         "fan": labeled(axes, value=p[-1, :fan], key_query=q[-1, :fan], balance=balance[:fan]),
         "separatrix": labeled(axes, value=p[-1, fan:], key_query=q[-1, fan:], balance=balance[fan:]),
     }
 
 
+def flows(case: Case, problem: Regression, start: tuple[Any, Any], *, key: Key) -> dict[str, Labeled]:
+    """Paths of the flow from drawn contexts, the strength of its minimum, and its growth next to the saddle."""
+    import jax
+
+    from iclab.simulation.linear import two_factor
+
+    contexts = max(1, case.examples // case.context_length)
+    drawn = two_factor.combined(problem, (contexts,), key=jax.random.fold_in(key, 0)).at(0)  # 0 is no batch size
+    p, q = (part[..., 0, 0] for part in two_factor.flow(drawn, start=start, time=case.twice))
+    small = 1e-6 * np.array([[1.0, -1.0], [1.0, 1.0]]).T[..., None, None]  # along the separatrix, and across
+    growth = (two_factor.descent_direction(drawn, *small)[0] / small[0]).ravel()
+    axes, fan = {"start": None, "time": case.twice}, len(FAN)
+    return {
+        "flow": labeled(axes, value=p[:fan], key_query=q[:fan], balance=(p**2 - q**2)[:fan]),
+        "back": labeled(axes, value=p[fan:], key_query=q[fan:]),
+        "portrait": labeled({"direction": None}, limit=np.prod(two_factor.least_weights(drawn)), saddle=growth),
+    }
+
+
 def figure(view: View, figure: Figure) -> None:
     """The plane of the weights: paths along hyperbolae, the rest, the saddle, the separatrix; and the balance."""
-    axes, balance = figure.subplots(1, 2, width_ratios=[1.2, 1])
-    for name, words, color in (("lines", "flow", figures.INK), ("separatrix", "separatrix", figures.COLORS[1])):
+    (axes, balance), end = figure.subplots(1, 2, width_ratios=[1.2, 1]), view.case.schedule.time[-1]
+    for name, words, color in (("fan", "flow", figures.INK), ("separatrix", "separatrix", figures.COLORS[1])):
         path = view.theory[name]
         for j, (p, q) in enumerate(zip(path.value, path.key_query, strict=True)):
             figures.theory_line(axes, p, q, color=color, label=None if j else words)
@@ -113,7 +141,7 @@ def figure(view: View, figure: Figure) -> None:
     axes.set(xlabel="value weight $p$", ylabel="key-query weight $q$", xlim=(-1.7, 1.7), ylim=(-1.7, 1.7))
     axes.set_aspect("equal")
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    exact, fan = view.theory.fan, view.simulation.fan if view.simulation else None
+    exact, fan = view.theory.fan.sel(time=slice(0, end)), view.simulation.fan if view.simulation else None
     for j, row in enumerate(exact.balance.values):
         if fan is not None:
             label = None if j else f"one-pass SGD, {figures.seeds(fan)}"
@@ -123,15 +151,28 @@ def figure(view: View, figure: Figure) -> None:
     balance.set(title="conserved by the flow", ylabel="balance $p^2 - q^2$", xlabel=TIME)
 
 
-FULL = Case(batches=(16, 64, 256), rate=0.0025, steps=1920)
+FULL = Case(batches=(16, 64, 256), rate=0.0025, steps=1920, examples=2_000_000)
+WEIGHTS = {"value": "value weight", "key_query": "key-query weight"}
 
 STUDY = Study(
-    name="phase-portrait", question=str(__doc__), version=1,
+    name="phase-portrait", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(10.0, 4.2)), "full": Preset(FULL, size=(10.0, 4.2))},
     theory=theory, simulation=simulation, figure=figure,
-    claims=tuple(
-        in_batches(f"batches/{name}", f"On large batches {words} follows its law.", theory=f"fan/{name}")
-        for name, words in (("value", "the value weight"), ("key_query", "the key-query weight"))
+    claims=(
+        *(
+            Agrees(f"{drawn}/{name}", f"From {starts} the {words} moves as its law says.", 0.005, f"{exact}/{name}",
+                   unit="range")
+            for drawn, exact, starts in (("flow", "fan", "the fan"), ("back", "separatrix", "the separatrix"))
+            for name, words in WEIGHTS.items()
+        ),
+        Agrees("flow/balance", "The flow conserves this balance.", 1e-5, theory="fan/balance", unit="one"),
+        Agrees("portrait/limit", "Where all is learned, the strength is that of the law.", 0.02),
+        Agrees("portrait/saddle", "Next to the saddle weights grow and shrink as the law says.", 0.02),
+        *(
+            Tends(f"batches/{name}", f"On large batches of SGD the {words} follows its law.", 0.08, along="batch",
+                  theory=f"fan/{name}", unit="range")
+            for name, words in WEIGHTS.items()
+        ),
     ),
     vocabulary=WORDS | vocabulary(
         balance=("p²−q²", "balance of the two weights"), limit=("a∞", "strength of a learned mode"),

@@ -1,4 +1,4 @@
-"""Shared parts of the studies of modes: one-pass SGD on batches of several sizes, strengths of modes, words."""
+"""Shared parts of the studies of modes: SGD on batches, flow from drawn contexts, strengths of modes, words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab import figures
-from iclab.claims import Limit
 from iclab.numerics import Counts
 from iclab.outcomes import TransformerCurves, vocabulary
 from iclab.problem import Regression
@@ -17,8 +16,9 @@ from iclab.study import Axes, Key
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["TIME", "WORDS", "Schedule", "in_batches", "strength_panel", "trained_on_batches"]
+__all__ = ["TIME", "WORDS", "Schedule", "drawn_flow", "strength_panel", "trained_on_batches"]
 
+Matrices = Float[np.ndarray, "*run time D D"]
 Weights = tuple[Any, Any]  # value and key-query matrices, or numbers that every mode shares
 TIME = "training time $t$  (units of $\\tau$)"
 WORDS = vocabulary(
@@ -27,11 +27,6 @@ WORDS = vocabulary(
     value=("p", "value weight"),
     key_query=("q", "key-query weight"),
 )
-
-
-def in_batches(variable: str, meaning: str, *, theory: str) -> Limit:
-    """The claim that runs on large batches follow a flow: the noise of a batch is of order 1/√B."""
-    return Limit(variable, meaning, along="batch", order=0.5, theory=theory)
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,20 @@ def trained_on_batches(
     return curves
 
 
+def drawn_flow(
+    problem: Regression, examples: int, *, start: Weights, time: Float[np.ndarray, "time"], key: Key
+) -> tuple[Matrices, Matrices]:
+    """Value and key-query matrices along the gradient flow from drawn contexts with so many examples together.
+
+    Matrices at the start may have axes in front, a run for each place.
+    """
+    from iclab.simulation.linear import two_factor
+
+    contexts = max(1, examples // problem.context_lengths[0])
+    drawn = two_factor.combined(problem, (contexts,), key=key).at(0)
+    return two_factor.flow(drawn, start=start, time=time)
+
+
 def strength_panel(
     axes: Axes,
     here: Mapping[str, int],
@@ -81,16 +90,20 @@ def strength_panel(
     *,
     spectrum: Sequence[float],
     labels: tuple[str, str | None],
+    flow: "xr.Dataset | None" = None,
 ) -> None:
     """Strengths of the modes against time at one place: every seed behind the exact flow, another law dashed.
 
-    The labels are those of the other law and of the seeds.
+    The labels are those of the other law and of the seeds. Means of flows from drawn contexts are dots.
     """
     for color, mode in figures.colored(range(exact.sizes["mode"])):
         place, (dashed, seeds) = {**here, "mode": mode}, labels if mode == 0 else (None, None)
         if drawn is not None:
             rows = drawn.strength.isel(place).values
             figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=seeds)
+        if flow is not None:
+            some, label = flow.isel(place, time=slice(None, None, 4)), None if mode else "flow from drawn contexts"
+            figures.mean_points(axes, some.time, some.strength, color=color, label=label)
         label = f"exact flow, s = {spectrum[mode]:g}"
         figures.theory_line(axes, exact.time, exact.strength.isel(place), color=color, label=label)
         figures.dashed_line(axes, exact.time, other.strength.isel(place), color=color, label=dashed)
