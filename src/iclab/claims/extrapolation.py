@@ -29,8 +29,8 @@ def extrapolated(
     """Gaps a of a + b/size^order + ..., by least squares with weights from the scatter that entries of a size share.
 
     The last of the orders is the next one: it is left out. The error of the model is the larger one of two changes of
-    the mean: a with the next order, and a without the smallest size. Residuals of the fit, with the next order where sizes are enough, that are
-    larger than the errors of the means (F test, 1 %) show another order.
+    the mean: a with the next order, and a without the smallest size. Residuals of the fit, with the next order where
+    sizes are enough, that are larger than the errors of the means (F test, 1 %) show another order.
     """
     seeds, entries, count = gaps.shape
     if count <= len(orders):

@@ -51,7 +51,9 @@ class Tends:
         if not fits:
             sizes = np.unique(comparison.places[self.along])
             least = len(self.orders) + 1
-            reason = f"{least} sizes or more are needed" if len(sizes) < least else "sizes too small for the stated order"
+            reason = (
+                f"{least} sizes or more are needed" if len(sizes) < least else "sizes too small for the stated order"
+            )
             found = replace(found, outcome="open", reason=reason)
         return verdict_of(
             found, claim=f"limit in {self.along.replace('_', ' ')}", meaning=self.meaning,
