@@ -4,15 +4,16 @@ Linear attention whose key and query are one matrix for each head has two fixed 
 least loss. From a small start it waits near the first and then drops to the second. Theory is the gradient flow of
 the population loss, and the few scalars it reduces to from a small start. Simulation is gradient descent: on the
 population moments, which becomes that flow as the learning rate falls, and on drawn sequences with every weight that
-reaches the prediction free, to show where a finite training set ends. Published as figure 1 of arXiv 2501.16265.
+reaches the prediction free, to show where a finite training set ends and how often its loss drops, by the rule of
+`iclab.numerics.curves.stages`. Published as figure 1 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass
 
 from iclab import figures
 from iclab.attention import MergedAttention
-from iclab.claims import ExactInRate, LimitInSequences
-from iclab.outcomes import Labeled, LossCurve, labeled
+from iclab.claims import Agrees, ExactInRate, RestsAtLevels, RestsTend, Share
+from iclab.outcomes import Labeled, LossCurve, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import merged_units
 from iclab.studies.dynamics import training
@@ -45,14 +46,17 @@ def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labeled]
         "flow": dynamics.merged_flow(moments, start, time),
         "reduced": dynamics.reduced_merged_flow(moments, dynamics.growing_amplitude(moments, start), time),
         "levels": labeled({"plateau": None}, loss=[moments.null_loss, population.best_loss(moments)]),
+        "drops": labeled({}, count=1),
     }
 
 
 def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
+    trained = training.on_sequences(case, start, key=key)
     return {
         "rates": training.by_rate(case, start),
-        "sequences": training.by_sequences(case, training.on_sequences(case, start, key=key)),
+        "sequences": training.by_sequences(case, trained),
+        "drops": labeled({}, count=training.drops(trained.time, trained.loss[-1])),
     }
 
 
@@ -65,8 +69,13 @@ def figure(view: View, figure: Figure) -> None:
 
 
 STUDY = Study(
-    name="abrupt-drop", question=str(__doc__), version=1, headline=True,
-    presets={"quick": Preset(Case(), seeds=6), "full": Preset(Case(sequences=(5000, 20000, 80000)), seeds=6)},
+    name="abrupt-drop", question=str(__doc__), version=2, headline=True,
+    presets={"quick": Preset(Case(), seeds=8), "full": Preset(Case(sequences=(5000, 20000, 80000)), seeds=8)},
     start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
-    claims=(ExactInRate(), LimitInSequences()), vocabulary=training.LEVELS,
+    claims=(
+        ExactInRate(), RestsAtLevels(tolerance=0.005),
+        Agrees("theory/flow/loss", "The D + 1 scalars follow the flow.", 0.01, theory="reduced/loss", unit="range"),
+        RestsTend(), Share("drops/count", "On the largest training set the loss drops once.", least=0.5),
+    ),
+    vocabulary=training.LEVELS | vocabulary(count=("n", "drops of the loss")),
 )  # fmt: skip

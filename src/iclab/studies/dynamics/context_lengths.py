@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab.attention import MergedAttention, SeparateAttention
-from iclab.claims import ExactInRate, LimitInSequences, WithinErrors
+from iclab.claims import Agrees, ExactInRate, RestsTend
 from iclab.numerics import Count, Floats, require
 from iclab.outcomes import Labeled, Trajectory, labeled
 from iclab.problem import Lengths, Regression
@@ -42,15 +42,15 @@ class Case(training.TrainingCase):
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=tuple(range(4, 32)))
     heads: int = 5  # H, heads
-    initial: float = 0.25  # size of value, key and query of a head at the start
+    initial: float = 0.1  # size of value, key and query of a head at the start
     rate: float = PUBLISHED.rounded_rate  # η, learning rate on half the mean squared error; published
-    steps: int = 2000  # steps of gradient descent
+    steps: int = 30000  # steps of gradient descent
     sequences: tuple[int, ...] = (300, 3000, 30000)  # P, sizes of the training sets
     test_lengths: Lengths = (2, 8, 32, 128)  # N, context lengths of the tests
     test_noises: Nonnegatives = (0.0, 0.2, 0.8)  # ρ, label noise of the tests
     input_tilts: Nonnegatives = (0.0, 1.0, 2.0)  # powers of λ that test inputs have as covariance
     task_tilts: Annotated[tuple[float, ...], Floats()] = (-1.0, 0.0, 1.0)  # powers of λ that test tasks have
-    test_contexts: Count = 2000  # contexts drawn for each test and seed
+    test_contexts: Count = 10000  # contexts drawn for each test and seed
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,9 +88,11 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled | Trajecto
     gamma = population.best_gamma(moments)
     laws = {name: [population.moments(law) for law in several] for name, several in case.laws().items()}
     best = [population.best_loss(law) for law in laws["lengths"]]
+    small = training.small_flow(case, start)
     return {
-        "flow": dynamics.separate_flow(moments, start, case.rate * training.marks(case.steps)),
-        "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
+        "flow": dynamics.separate_flow(moments, start, case.rate * training.log_marks(case.steps)),
+        "small": labeled({"time": small.time}, loss=small.loss),
+        "levels": labeled({"plateau": None}, loss=training.plateaus(case)),
         "best": labeled({"context_length": case.test_lengths}, loss=best),
         **case.labeled({name: [population.loss(law, gamma) for law in several] for name, several in laws.items()}),
     }
@@ -104,20 +106,25 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     from iclab.theory import population
 
     train_key, *test_keys = jax.random.split(key, 1 + len(TESTS))
-    layer = MergedAttention(np.ones(1), population.best_gamma(population.moments(case.problem))[None])
 
-    def test(law: Regression, key: Key) -> float:
+    def tests(law: Regression, key: Key) -> list[float]:
+        """The best layer of training, and that of the law itself, on the same contexts."""
         drawn = contexts.draw(law, case.test_contexts, key=key)
-        return float(np.mean((predictions.predict(drawn, layer) - drawn.target) ** 2))
+        gammas = [population.best_gamma(population.moments(one)) for one in (case.problem, law)]
+        answers = [predictions.predict(drawn, MergedAttention(np.ones(1), gamma[None])) for gamma in gammas]
+        return [float(np.mean((answer - drawn.target) ** 2)) for answer in answers]
 
     tested = {
-        name: [test(law, jax.random.fold_in(one, i)) for i, law in enumerate(laws)]
+        name: np.array([tests(law, jax.random.fold_in(one, i)) for i, law in enumerate(laws)]).T
         for one, (name, laws) in zip(test_keys, case.laws().items(), strict=True)
     }
+    steps = training.log_marks(case.steps)
+    trained = training.on_sequences(case, start, key=train_key, steps=steps)
     return {
-        "rates": training.by_rate(case, start),
-        "sequences": training.by_sequences(case, training.on_sequences(case, start, key=train_key)),
-        **case.labeled(tested),
+        "rates": training.by_rate(case, start, steps=training.early(steps), finer=training.FINEST),
+        "sequences": training.by_sequences(case, trained),
+        "best": labeled({"context_length": case.test_lengths}, loss=tested["lengths"][1]),
+        **case.labeled({name: found[0] for name, found in tested.items()}),
     }
 
 
@@ -142,19 +149,20 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(
     problem=Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=tuple(range(1, 32))),
-    initial=0.08, steps=10000, sequences=(5000, 20000, 80000), test_lengths=(2, 4, 8, 16, 32, 64, 128),
+    initial=0.08, steps=40000, sequences=(5000, 20000, 80000), test_lengths=(2, 4, 8, 16, 32, 64, 128),
     test_noises=(0.0, 0.1, 0.2, 0.4, 0.8), input_tilts=(0.0, 0.5, 1.0, 1.5, 2.0),
     task_tilts=(-1.0, -0.5, 0.0, 0.5, 1.0), test_contexts=20000,
 )  # fmt: skip
 
 STUDY = Study(
-    name="context-lengths", question=str(__doc__), version=1,
-    presets={"quick": Preset(Case(), seeds=8, size=(11.0, 4.6)), "full": Preset(FULL, seeds=8, size=(11.0, 4.6))},
+    name="context-lengths", question=str(__doc__), version=2,
+    presets={"quick": Preset(Case(), seeds=6, size=(11.0, 4.6)), "full": Preset(FULL, seeds=8, size=(11.0, 4.6))},
     start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
     claims=(
-        ExactInRate(), LimitInSequences(),
-        *(WithinErrors(f"{kind}/loss", f"One formula gives the loss of the best layer on contexts with other {kind}.")
+        ExactInRate(), training.SMALL_START, RestsTend(),
+        *(Agrees(f"{kind}/loss", f"One formula gives the loss of the layer on contexts with other {kind}.", 0.045)
           for kind in TESTS),
+        Agrees("best/loss", "The best layer of each length has the predicted loss there.", 0.045),
     ),
     vocabulary=training.LEVELS,
 )  # fmt: skip

@@ -3,23 +3,27 @@
 A fraction of the training sequences has a fresh task each, which only the context tells; the others share one task,
 which weights can store. The layer is tested on fresh tasks (in-context) and on the stored task with contexts that
 tell nothing (in-weight). Theory is the gradient flow of the exact loss of the mixture, and the exact losses of its
-layer in both tests. Simulation draws training and test sequences, trains by gradient descent and tests the layer; the
-two share the weights at the start and nothing else. Published as figure 14 of arXiv 2501.16265.
+layer in both tests. Simulation is gradient descent: on the exact moments, which becomes the flow as the learning rate
+falls, and on drawn sequences, with drawn test sequences. Published as figure 14 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from iclab import figures
 from iclab.attention import MergedAttention
+from iclab.claims import Agrees, ExactInRate
 from iclab.numerics import Distinct, Floats
-from iclab.outcomes import Labeled, labeled
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression, checked_mixture
 from iclab.published import merged_units
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
+
+if TYPE_CHECKING:
+    from iclab.simulation.linear.statistics import Statistics
 
 __all__ = ["STUDY", "Case"]
 
@@ -63,7 +67,15 @@ def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
         flow = mixture.flow(law, start, time)
         found.append([flow.loss, *(mixture.loss(test, flow.weights) for test in tests)])
     axes, rows = {"fraction": case.fractions, "time": time}, np.stack(found, axis=1)
-    return {name: labeled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
+    curves = {name: labeled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
+    return {**curves, "ends": ends(case, time, rows)}
+
+
+def ends(case: Case, time: np.ndarray, curves: np.ndarray) -> Labeled:
+    """The losses at the end, and the half-drop time of training, for each fraction."""
+    half = [training.half_drop_time(time, curve) for curve in curves[0]]
+    last = dict(zip(CURVES, curves[..., -1], strict=True))
+    return labeled({"fraction": case.fractions}, half_drop=half, **last)
 
 
 def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labeled]:
@@ -73,6 +85,7 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
     from iclab.simulation.linear import descent, mixtures, predictions
     from iclab.simulation.linear.statistics import stack, statistics
 
+    exact = [training.by_rate(case, start, data=exact_statistics(case, fraction)) for fraction in case.fractions]
     task, steps = np.array(case.in_weight_task), training.marks(case.steps)
 
     def drawn(size: int, fraction: float, role: int) -> mixtures.Contexts:
@@ -92,7 +105,20 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
         found.append([run.loss, *losses])
     axes = {"fraction": case.fractions, "sequences": case.sequences, "time": case.rate * steps}
     rows = np.swapaxes(np.array(found), 0, 1)
-    return {name: labeled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
+    curves = {name: labeled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
+    largest = ends(case, case.rate * steps, rows[:, :, -1])
+    return {**curves, "ends": largest, "rates": training.stacked("fraction", case.fractions, exact)}
+
+
+def exact_statistics(case: Case, fraction: float) -> "Statistics":
+    """The exact moments of a mixture as statistics, for training on infinitely many sequences."""
+    from iclab.simulation.linear.statistics import Statistics
+    from iclab.theory.tokens import mixture
+
+    silent, task = fraction == 0, np.array(case.in_weight_task)
+    law = mixture.mixture_moments(case.problem, fraction, task, random_labels=silent)
+    cross, second = law.distinct()
+    return Statistics(cross[:, None], second, np.ones((1, 1)), np.asarray(law.null_loss))
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -114,13 +140,18 @@ def figure(view: View, figure: Figure) -> None:
 FULL = Case(fractions=(0.0, 0.2, 0.4, 0.6, 0.8, 1.0), sequences=(1000, 5000, 25000))
 
 STUDY = Study(
-    name="in-weight", question=str(__doc__), version=1,
-    presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.8)), "full": Preset(FULL, seeds=3, size=(11.0, 3.8))},
+    name="in-weight", question=str(__doc__), version=2,
+    presets={"quick": Preset(Case(), seeds=5, size=(11.0, 3.8)), "full": Preset(FULL, seeds=3, size=(11.0, 3.8))},
     start=start, theory=theory, simulation=simulation, figure=figure,
-    claims=tuple(
-        training.limit_in_sequences(
-            f"{name}/loss", f"With many sequences the {title} follows the flow of the exact loss."
-        )
-        for name, title in CURVES.items()
+    claims=(
+        ExactInRate("training/loss"),
+        *(Agrees(f"ends/{name}", f"On the largest training set the {title} ends at the loss of the flow.", 0.045)
+          for name, title in CURVES.items()),
+        Agrees("ends/half_drop", "On the largest training set training drops when the flow does.", 0.045),
     ),
+    vocabulary=vocabulary({f"ends/{name}": ("L", f"{title} at the end", "label²") for name, title in CURVES.items()}),
+    unjudged={
+        f"theory/{name}/loss": "a loss of the layers of the flow, which is judged in training; its end is judged here"
+        for name in ("in_context", "in_weight")
+    },
 )  # fmt: skip

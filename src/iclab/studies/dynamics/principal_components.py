@@ -3,8 +3,10 @@
 Separate key-query attention that has learned m modes is predicted to regress, in context, on the first m principal
 components of the inputs, with a shrinkage that the context length sets. Theory is the loss and the predictions of
 that regression on given contexts. Simulation trains on drawn sequences with every weight that reaches the prediction
-free, takes the layer where its loss rests, and lets it predict on the same contexts; the gap vanishes with many
-training sequences. The witnesses share nothing but these contexts. Published as equation 22 of arXiv 2501.16265.
+free, takes the layer where its loss rests, and lets it predict on the same contexts; the witnesses share nothing but
+these contexts. At the first plateaus of a start of this size the next head has grown already, and the layer predicts
+with it; so drawn sequences judge the last one, and the flow from a thirtieth of the start judges all. Published as
+equation 22 of arXiv 2501.16265.
 """
 
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from jaxtyping import Float
 
 from iclab import figures
 from iclab.attention import SeparateAttention, random_separate
+from iclab.claims import Agrees
 from iclab.numerics import Count, Positive
 from iclab.numerics.curves import rests_and_drops
 from iclab.outcomes import Labeled, labeled
@@ -34,10 +37,10 @@ class Case(training.TrainingCase):
 
     problem: Regression = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31)
     heads: int = 4  # H, heads
-    initial: float = 0.05  # size of value, key and query of the first head at the start
-    weaker: Positive = 0.8  # size of each head as a share of the one before, so that they escape one by one
+    initial: float = 0.08  # size of value, key and query of the first head at the start
+    weaker: Positive = 0.85  # size of each head as a share of the one before, so that they escape one by one
     rate: float = 0.4  # η, learning rate on half the mean squared error
-    steps: int = 50000  # steps of gradient descent
+    steps: int = 80000  # steps of gradient descent
     sequences: tuple[int, ...] = (500, 5000, 50000)  # P, sizes of the training sets
     asked: Count = 100  # contexts that the layer is tested on
 
@@ -60,11 +63,18 @@ def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Label
     """Predictions of principal component regression with 1, ..., D components, and the losses of the plateaus."""
     from iclab.theory import dynamics, population
 
-    moments, (_, test) = population.moments(case.problem), start
+    moments, (layer, test) = population.moments(case.problem), start
+    small, (inputs, labels, query) = training.small_flow(case, layer), test
+    summary, levels = np.einsum("qn,qnd->qd", labels, inputs) / labels.shape[-1], dynamics.plateaus(moments)
+    flow = np.einsum("qi,tij,qj->tq", summary, small.weights.gamma(), query, optimize=True)
     predicted = [dynamics.plateau_prediction(moments, range(m + 1), *test) for m in range(moments.dimension)]
     return {
         "answers": labeled({"plateau": None, "query": None}, answer=np.stack(predicted)),
-        "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
+        "small": labeled({"time": small.time}, loss=small.loss),
+        "small_answers": labeled(
+            {"plateau": None, "query": None}, answer=resting(small.time, small.loss, flow, levels)
+        ),
+        "levels": labeled({"plateau": None}, loss=levels),
     }
 
 
@@ -120,15 +130,21 @@ def figure(view: View, figure: Figure) -> None:
         axes.set_ylabel("prediction of the layer" if mode % half == 0 else "")
 
 
-FULL = Case(initial=0.03, steps=120000, sequences=(5000, 20000, 80000), asked=1000)
+FULL = Case(initial=0.03, steps=300000, sequences=(5000, 20000, 80000), asked=1000)
 
 STUDY = Study(
-    name="principal-components", question=str(__doc__), version=1,
+    name="principal-components", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(10.0, 4.4)), "full": Preset(FULL, size=(10.0, 4.4))},
     start=start, theory=theory, simulation=simulation, figure=figure,
     claims=(
-        training.limit_in_sequences(
-            "answers/answer", "On many training sequences the layer at each plateau predicts as the regression does.",
+        training.SMALL_START,
+        Agrees(
+            "theory/small_answers/answer", "From a small start the flow predicts as the regression at each plateau.",
+            0.005, theory="answers/answer", unit="range",
+        ),
+        training.tends(
+            "answers/answer", "On many training sequences the layer at the end predicts as the regression does.",
+            unit="range", at={"plateau": -1},
         ),
     ),
     vocabulary=training.LEVELS,

@@ -100,6 +100,7 @@ STUDY = Study(
         Share(f"drops/{kind}", f"The loss of softmax attention with {kind} key and query drops {often}.")
         for kind, often in (("merged", "once"), ("separate", "once for each mode"))
     ),
+    unjudged={"theory/levels/loss": "levels of linear attention, for the eye: softmax attention has no theory here"},
     vocabulary=training.LEVELS | vocabulary(
         merged=("n", "drops with merged key and query"), separate=("n", "drops with separate key and query"),
     ),

@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 
 from iclab import figures
 from iclab.attention import Layer, MergedAttention, SeparateAttention, random_merged, random_separate
-from iclab.claims import Limit
+from iclab.claims import RestsAtLevels, Tends
 from iclab.numerics import Checked, Count, Counts, Distinct, Positive, require
-from iclab.numerics.curves import first_below
+from iclab.numerics.curves import first_below, stages
 from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.study import Axes, Key, View
@@ -24,19 +24,25 @@ if TYPE_CHECKING:
     from iclab.simulation.linear.statistics import Statistics
 
 __all__ = [
-    "FINER", "LEVELS", "LONGEST", "TrainingCase", "by_rate", "by_sequences", "diagonal", "drawn_contexts",
-    "drawn_lines", "drawn_statistics", "first_seed", "flow_lines", "half_drop_time", "limit_in_sequences",
-    "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences", "population_statistics",
-    "small_merged", "small_separate", "stacked",
+    "FINER", "FINEST", "LEVELS", "LONGEST", "SMALLER", "SMALL_START", "Steps", "TrainingCase", "by_rate",
+    "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics", "drops", "early", "first_seed",
+    "flow_lines", "half_drop_time", "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences",
+    "plateaus", "population_statistics", "settled", "small_flow", "small_merged", "small_separate", "stacked",
+    "tends",
 ]  # fmt: skip
 
 LONGEST = 10**8  # steps of one run: a day
-FINER = np.array([1, 3, 10])  # divisors of the learning rate, to see the order of the gap
+FINER = (1, 3, 10)  # divisors of the learning rate, to extrapolate the gap
+FINEST = (2, 6, 20)  # the same where heads escape one by one, and some of them together
+SMALLER = 30.0  # by which starts are smaller where the flow is compared with its limit
 FLOW = ("flow", "gradient flow of the population loss")  # group of theory that a loss panel shows, and its label
 LEVELS = vocabulary({"levels/loss": ("L(M_m)", "loss of a plateau", "label²")})
 
 Steps = Int[np.ndarray, "record"]  # at which a run is recorded
-limit_in_sequences = partial(Limit, along="sequences", order=0.5)  # sampling error: 1/√P
+tends = partial(Tends, tolerance=0.045, along="sequences")  # a bias of 1/P
+SMALL_START = RestsAtLevels(
+    "theory/small/loss", "From a start a thirtieth as large the flow rests, and ends, at the predicted levels.", 0.005
+)
 
 
 @dataclass(frozen=True)
@@ -72,27 +78,55 @@ def marks(steps: int) -> Steps:
     return np.unique(np.round(np.concatenate([even, early])).astype(int))
 
 
-def log_marks(steps: int) -> Steps:
+def log_marks(steps: int, count: int = 300) -> Steps:
     """Steps at which losses are recorded: the start, then spaced by equal ratios."""
-    return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, 300)])).astype(int))
+    return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, count)])).astype(int))
 
 
-def by_rate(case: TrainingCase, start: Layer, *, steps: Steps | None = None, over: Mapping[str, Any] = {}) -> Labeled:
-    """Gradient descent on the population moments at the learning rate and at finer ones, to the same time.
+def by_rate(
+    case: TrainingCase, start: Layer, *, steps: Steps | None = None, over: Mapping[str, Any] = {},
+    finer: Sequence[int] = FINER, data: "Statistics | None" = None,
+) -> Labeled:  # fmt: skip
+    """Gradient descent on the population moments, or on other statistics, to the same time at several learning rates.
 
     Recorded at `steps`, or at the marks of the case; `over` are the leading axes of the start.
     """
     recorded = marks(case.steps) if steps is None else steps
-    curves = [on_population(case, start, steps=recorded, finer=finer).loss for finer in FINER]
-    axes = {**over, "rate": case.rate / FINER, "time": case.rate * recorded}
+    curves = [on_population(case, start, steps=recorded, finer=one, data=data).loss for one in finer]
+    axes = {**over, "rate": case.rate / np.array(finer), "time": case.rate * recorded}
     return labeled(axes, loss=np.stack(curves, axis=-2))
 
 
-def on_population(case: TrainingCase, start: Layer, *, steps: Steps, finer: int = 1) -> Trajectory:
-    """Gradient descent of a restricted layer on the population moments, in steps so many times finer."""
+def on_population(
+    case: TrainingCase, start: Layer, *, steps: Steps, finer: int = 1, data: "Statistics | None" = None
+) -> Trajectory:
+    """Gradient descent on the moments of a restricted layer, or on other data, in steps so many times finer."""
     from iclab.simulation.linear.descent import on_statistics
 
-    return on_statistics(population_statistics(case.problem), start, rate=case.rate / finer, steps=finer * steps)
+    exact = population_statistics(case.problem) if data is None else data
+    return on_statistics(exact, start, rate=case.rate / finer, steps=finer * steps)
+
+
+def early(steps: Steps) -> Steps:
+    """The steps of the first fifth of a run."""
+    return steps[steps <= max(2, steps[-1] // 5)]
+
+
+def plateaus(case: TrainingCase) -> Float[np.ndarray, "plateau"]:
+    """Losses of the plateaus of a small start: with fewer heads than modes the last one stays."""
+    from iclab.theory import dynamics, population
+
+    levels = dynamics.plateaus(population.moments(case.problem))
+    return levels[np.minimum(np.arange(len(levels)), case.heads)]
+
+
+def small_flow(case: TrainingCase, start: SeparateAttention, records: int = 1000) -> Trajectory:
+    """The gradient flow from a start a thirtieth as large, to thirty times the time, recorded evenly in log-time."""
+    from iclab.theory import dynamics, population
+
+    layer = SeparateAttention(*(part / SMALLER for part in vars(start).values()))
+    time = SMALLER * case.rate * case.steps * np.concatenate([[0.0], np.geomspace(3e-4, 1, records)])
+    return dynamics.separate_flow(population.moments(case.problem), layer, time, tolerance=1e-6)
 
 
 def population_statistics(problem: Regression) -> "Statistics":
@@ -153,6 +187,11 @@ def half_drop_time(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "tim
     return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
 
 
+def drops(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> int:
+    """Number of drops of a curve, by the rule of `iclab.numerics.curves.stages`."""
+    return max(0, len(stages(time, loss)) - 1)
+
+
 def first_seed(array: "xr.DataArray") -> "xr.DataArray":
     """The array of the first seed, where it has an axis of seeds."""
     return array.isel(seed=0, drop=True) if "seed" in array.dims else array
@@ -168,8 +207,17 @@ def loss_panel(axes: Axes, view: View, *, title: str, epoch: float, exact: tuple
         label = f"gradient descent on {int(drawn.sequences)} sequences, {figures.seeds(drawn)}"
         figures.seed_lines(axes, drawn.time, drawn.loss.values, label=label)
     figures.loss_axes(axes, title=title)
+    axes.set_xlim(0, settled(flow.time, flow.loss))
     figures.epoch_axis(axes, epoch)
     axes.legend()
+
+
+def settled(time: "xr.DataArray", loss: "xr.DataArray") -> float:
+    """Time a quarter beyond the last one at which a curve is 1 % above its end, or the last time of all."""
+    above = loss - loss.isel(time=-1) > 0.01 * loss.isel(time=0)
+    return min(
+        float(time[-1]), 1.25 * float(time.where(above.any([axis for axis in above.dims if axis != "time"])).max())
+    )
 
 
 def flow_lines(axes: Axes, time: "xr.DataArray", loss: "xr.DataArray", *, label: str) -> None:

@@ -10,9 +10,9 @@ with every weight that reaches the prediction free. Published as equation 10 of 
 from dataclasses import dataclass
 
 from iclab.attention import MergedAttention
-from iclab.claims import ExactInRate, LimitInSequences
+from iclab.claims import ExactInRate, RestsAtLevels, RestsTend, Tends
 from iclab.numerics import require
-from iclab.outcomes import Labeled, labeled
+from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import merged_units
 from iclab.studies.dynamics import training
@@ -58,12 +58,13 @@ def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
 
 def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
-    trained = training.on_sequences(case, start, key=key)
-    times = [training.half_drop_time(trained.time, loss) for loss in trained.loss]
+    trained, rates = training.on_sequences(case, start, key=key), training.by_rate(case, start)
+    drawn, exact = ([training.half_drop_time(run.time, loss) for loss in run.loss] for run in (trained, rates))
     return {
-        "rates": training.by_rate(case, start),
+        "rates": rates,
         "sequences": training.by_sequences(case, trained),
-        "half_drop": labeled({"sequences": case.sequences}, half_drop=times),
+        "half_drop": labeled({"sequences": case.sequences}, half_drop=drawn),
+        "population": labeled({"divisor": training.FINER}, half_drop=exact),
     }
 
 
@@ -77,14 +78,18 @@ def figure(view: View, figure: Figure) -> None:
 FULL = Case(initial=INITIAL, steps=3600, sequences=(5000, 20000, 80000))
 
 STUDY = Study(
-    name="white-drop", question=str(__doc__), version=1,
+    name="white-drop", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8), "full": Preset(FULL, seeds=8)},
     start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
     claims=(
-        ExactInRate(flow="closed_form"), LimitInSequences(flow="closed_form"),
-        training.limit_in_sequences(
-            "half_drop/half_drop", "On many drawn sequences the half-drop time is that of the closed form.",
+        ExactInRate(flow="closed_form/loss"),
+        RestsAtLevels("theory/closed_form/loss", "The closed form ends at the predicted level.", 0.005),
+        Tends(
+            "population/half_drop", "At a small learning rate the half-drop time is the predicted one.", 0.01,
+            along="divisor", theory="half_drop/half_drop",
         ),
+        RestsTend(),
+        training.tends("half_drop/half_drop", "On many drawn sequences the half-drop time is the predicted one."),
     ),
-    vocabulary=training.LEVELS,
+    vocabulary=training.LEVELS | vocabulary(divisor=("η₀/η", "divisor of the learning rate")),
 )  # fmt: skip
