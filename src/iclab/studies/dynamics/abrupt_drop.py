@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from iclab import figures
 from iclab.attention import MergedAttention
-from iclab.claims import ExactInRate, LimitInSequences
+from iclab.claims import ExactInRate, RestsAtLevels, RestsTend
 from iclab.outcomes import Labeled, LossCurve, labeled
 from iclab.problem import Regression
 from iclab.published import merged_units
-from iclab.studies.dynamics import training
+from iclab.studies.dynamics import following, training
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -45,6 +45,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labeled]
         "flow": dynamics.merged_flow(moments, start, time),
         "reduced": dynamics.reduced_merged_flow(moments, dynamics.growing_amplitude(moments, start), time),
         "levels": labeled({"plateau": None}, loss=[moments.null_loss, population.best_loss(moments)]),
+        "limits": following.limits(case, start),
     }
 
 
@@ -65,8 +66,9 @@ def figure(view: View, figure: Figure) -> None:
 
 
 STUDY = Study(
-    name="abrupt-drop", question=str(__doc__), version=1, headline=True,
+    name="abrupt-drop", question=str(__doc__), version=2, headline=True,
     presets={"quick": Preset(Case(), seeds=6), "full": Preset(Case(sequences=(5000, 20000, 80000)), seeds=6)},
     start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
-    claims=(ExactInRate(), LimitInSequences()), vocabulary=training.LEVELS,
+    claims=(ExactInRate(), RestsAtLevels(), RestsTend()), vocabulary=training.LEVELS | following.WORDS,
+    unjudged=following.NOT_JUDGED, settle=following.settled(training.small_merged),
 )  # fmt: skip

@@ -14,12 +14,12 @@ import numpy as np
 
 from iclab import figures
 from iclab.attention import SeparateAttention
-from iclab.claims import ExactInRate, LimitInSequences
+from iclab.claims import ExactInRate, RestsAtLevels, RestsTend
 from iclab.numerics.curves import rests_and_drops
 from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import separate_units
-from iclab.studies.dynamics import training
+from iclab.studies.dynamics import following, training
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -48,7 +48,8 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
     return {
         "flow": head_curves(flow.time, flow.loss, flow.weights),
         "scalar": scalar_values(case.problem, flow),
-        "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)),
+        "levels": labeled({"plateau": None}, loss=dynamics.plateaus(moments)[: case.heads + 1]),
+        "limits": following.limits(case, start),
     }
 
 
@@ -124,8 +125,9 @@ WORDS = vocabulary(
 FULL = Case(initial=0.01 * PUBLISHED.weight_scale, sequences=(5000, 20000, 80000))
 
 STUDY = Study(
-    name="staircase", question=str(__doc__), version=1, headline=True,
+    name="staircase", question=str(__doc__), version=2, headline=True,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.6)), "full": Preset(FULL, seeds=8, size=(11.0, 3.6))},
     start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
-    claims=(ExactInRate(), LimitInSequences()), vocabulary=training.LEVELS | WORDS,
+    claims=(ExactInRate(), RestsAtLevels(), RestsTend()), vocabulary=training.LEVELS | following.WORDS | WORDS,
+    unjudged=following.NOT_JUDGED, settle=following.settled(training.small_separate),
 )  # fmt: skip

@@ -1,0 +1,102 @@
+"""Learning rate and steps that follow from the problem of a case, for those who bring a problem of their own."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil, isfinite
+from typing import Any
+
+from iclab.attention import Layer, MergedAttention
+from iclab.outcomes import Labeled, labeled, vocabulary
+from iclab.studies.dynamics.training import FINER, LONGEST, TrainingCase
+
+__all__ = ["NOT_JUDGED", "WORDS", "limits", "settled"]
+
+FOLLOWED = "problem", "heads", "initial"  # fields from which the rate and the steps follow
+SEEDS = 8  # whose drops are predicted
+MARGIN = 1.3  # of the horizon over the last drop predicted
+FINEST = 4.0  # divisor of the largest stable rate, where so many steps are affordable
+SECONDS = 2.0  # of stepping for one seed, so that a run of all takes about a minute at most, with its overhead
+FEWEST = 600  # steps, so that records differ
+
+WORDS = vocabulary(
+    {
+        "limits/rate": ("η_c", "largest learning rate at which 999 of 1000 drawn training sets are stable"),
+        "limits/steps": ("n", "steps until training from this start is done", "1"),
+    }
+)
+NOT_JUDGED = {
+    "theory/limits/rate": "a bound for choosing the rate; docs/derivations/stable_rate checks it on drawn sets",
+    "theory/limits/steps": "a horizon for choosing the steps; drop-times judges the times that it is made of",
+}
+
+
+def settled(start: Callable[[Any, int], Layer]) -> Callable[[Any, frozenset[str], Any], Any]:
+    """The hook `settle` of a study of training with these starts; its docstring is shown by `iclab run`."""
+
+    def settle(case: TrainingCase, stated: frozenset[str], like: TrainingCase) -> TrainingCase:
+        """Where problem, heads or initial are others, rate and steps follow from them unless flags state them.
+
+        The rate is the largest that 999 of 1000 drawn training sets bear, or up to four times finer where that is
+        affordable; the steps reach 1.3 times the last drop predicted, but end so that a run of the default seeds
+        takes about a minute at most.
+        """
+        if {"rate", "steps"} <= stated or all(getattr(case, name) == getattr(like, name) for name in FOLLOWED):
+            return case
+        starts = [start(case, seed) for seed in range(SEEDS)]
+        horizon = MARGIN * max(_time(case, one) for one in starts[: 1 if _alike(starts) else SEEDS])
+        most = min(LONGEST, max(FEWEST, int(SECONDS * 1e6 / _microseconds(case, starts[0]))))
+        coarsest = _stable_rate(case, starts[0])
+        rate, steps = case.rate, case.steps
+        if "rate" not in stated and isfinite(coarsest):
+            allowed = steps if "steps" in stated else most
+            rate = _short(min(coarsest, max(coarsest / FINEST, horizon / allowed)))
+        if "steps" not in stated:
+            steps = _long(min(max(horizon / rate, FEWEST), most))
+        return replace(case, rate=rate, steps=steps)
+
+    return settle
+
+
+def limits(case: TrainingCase, start: Layer) -> Labeled:
+    """What theory says of the largest stable rate, and of the steps until training from a start is done."""
+    return labeled({}, rate=_stable_rate(case, start), steps=_time(case, start) / case.rate)
+
+
+def _alike(starts: list[Layer]) -> bool:
+    """True for merged attention, whose drop depends on a start through the logarithm of its size alone."""
+    return isinstance(starts[0], MergedAttention)
+
+
+def _time(case: TrainingCase, start: Layer) -> float:
+    from iclab.theory import dynamics, population
+
+    return dynamics.settling_time(population.moments(case.problem), start)
+
+
+def _stable_rate(case: TrainingCase, start: Layer) -> float:
+    from iclab.theory import dynamics
+
+    if isinstance(start, MergedAttention):
+        steepest = dynamics.merged_sharpness(case.problem, initial=case.initial)
+    else:
+        steepest = dynamics.separate_sharpness(case.problem, heads=case.heads, initial=case.initial)
+    return dynamics.stable_rate(case.problem, steepest, case.sequences)
+
+
+def _microseconds(case: TrainingCase, start: Layer) -> float:
+    """Time of a step on all training sets, and of as many finer ones on the moments, on one core of 2024."""
+    size = case.problem.dimension
+    features = size * (size + 1) * (size + 2) / 2
+    return 2 + 0.01 * float(FINER.sum()) * size**2 + 1.5e-4 * len(case.sequences) * features**2
+
+
+def _short(rate: float) -> float:
+    """Three digits, downwards."""
+    rounded = float(f"{rate:.3g}")
+    return rounded if rounded <= rate else float(f"{rate * 0.995:.3g}")
+
+
+def _long(steps: float) -> int:
+    """Two digits, upwards."""
+    unit = 10 ** max(len(str(ceil(steps))) - 2, 0)
+    return ceil(steps / unit) * unit
