@@ -125,4 +125,6 @@ def test_help_says_what_follows_from_the_problem(capsys: pytest.CaptureFixture) 
     with pytest.raises(SystemExit):
         main(["run", "abrupt-drop", "--help"])
     shown = " ".join(capsys.readouterr().out.split())
-    assert "rate and steps follow from them unless flags state them" in shown
+    assert (
+        "Rate and steps follow from problem, heads and initial where these are changed, unless flags state" in shown
+    )

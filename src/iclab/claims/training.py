@@ -44,7 +44,7 @@ class RestsAtLevels(Agrees):
     def _judged(self, deviations: Deviations, result: "xr.DataTree") -> Judgement:
         _, drifts = _rests(result, self)
         errors = np.nan_to_num(np.max(drifts.measured / drifts.scale(), axis=0)) + self.numerical
-        rested = ~np.isnan(deviations.values).any(axis=0)
+        rested = np.asarray(~np.isnan(deviations.values).any(axis=0))
         return _where_rested(replace(deviations, numerical=errors), result, rested=rested)
 
 

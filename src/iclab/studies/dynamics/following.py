@@ -14,7 +14,8 @@ __all__ = ["NOT_JUDGED", "WORDS", "limits", "settled"]
 FOLLOWED = "problem", "heads", "initial"  # fields from which the rate and the steps follow
 SEEDS = 8  # whose drops are predicted
 MARGIN = 1.3  # of the horizon over the last drop predicted
-FINEST = 4.0  # divisor of the largest stable rate, where so many steps are affordable
+FINEST = 16.0  # divisor of the largest stable rate, where that many steps are cheap
+CHEAP = 0.25  # share of the affordable steps up to which the rate is finer than it must be
 SECONDS = 2.0  # of stepping for one seed, so that a run of all takes about a minute at most, with its overhead
 FEWEST = 600  # steps, so that records differ
 
@@ -34,10 +35,10 @@ def settled(start: Callable[[Any, int], Layer]) -> Callable[[Any, frozenset[str]
     """The hook `settle` of a study of training with these starts; its docstring is shown by `iclab run`."""
 
     def settle(case: TrainingCase, stated: frozenset[str], like: TrainingCase) -> TrainingCase:
-        """Where problem, heads or initial are others, rate and steps follow from them unless flags state them.
+        """Rate and steps follow from problem, heads and initial where these are changed, unless flags state them.
 
-        The rate is the largest that 999 of 1000 drawn training sets bear, or up to four times finer where that is
-        affordable; the steps reach 1.3 times the last drop predicted, but end so that a run of the default seeds
+        The rate is the largest that 999 of 1000 drawn training sets bear, or up to sixteen times finer where that is
+        cheap; the steps reach 1.3 times the last drop predicted, but end so that a run of the default seeds
         takes about a minute at most.
         """
         if {"rate", "steps"} <= stated or all(getattr(case, name) == getattr(like, name) for name in FOLLOWED):
@@ -48,8 +49,8 @@ def settled(start: Callable[[Any, int], Layer]) -> Callable[[Any, frozenset[str]
         coarsest = _stable_rate(case, starts[0])
         rate, steps = case.rate, case.steps
         if "rate" not in stated and isfinite(coarsest):
-            allowed = steps if "steps" in stated else most
-            rate = _short(min(coarsest, max(coarsest / FINEST, horizon / allowed)))
+            cheap = steps if "steps" in stated else CHEAP * most
+            rate = _short(min(coarsest, max(coarsest / FINEST, horizon / cheap)))
         if "steps" not in stated:
             steps = _long(min(max(horizon / rate, FEWEST), most))
         return replace(case, rate=rate, steps=steps)
@@ -58,7 +59,7 @@ def settled(start: Callable[[Any, int], Layer]) -> Callable[[Any, frozenset[str]
 
 
 def limits(case: TrainingCase, start: Layer) -> Labeled:
-    """What theory says of the largest stable rate, and of the steps until training from a start is done."""
+    """Largest stable rate of a case, and the steps until training from a start is done."""
     return labeled({}, rate=_stable_rate(case, start), steps=_time(case, start) / case.rate)
 
 

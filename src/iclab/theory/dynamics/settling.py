@@ -29,7 +29,7 @@ def settling_time(moments: Validated[Moments], start: Validated[Layer], *, withi
     Drops that are not needed for that are not waited for; at least 95 % of what can be learned is. From the closed
     forms of a small start: the scalars of merged attention, the drop times of separate attention and a few relaxation
     times; where heads rotate between modes, or the start is not small, from the flow itself. Infinite where the
-    start never gets there, or too late to be worth waiting for. Units: τ.
+    start never gets there, or too late to wait for. Units: τ.
 
     Raises ValueError for covariances that do not commute, for a start that does not fit them or has several
     key-query pairs to a head, and for a fraction outside (0, 1).
