@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.claims import Claim, Resolution, Verdict, finest, noticing
+from iclab.claims import Claim, Resolution, Verdict, excused, finest, noticing
 from iclab.numerics import one_of, require, whole_number
 from iclab.outcomes import Quantity, View, quantities
 from iclab.provenance import device, environment, simulating
@@ -165,9 +165,12 @@ class Study:
         return () if self.simulation is None else numbers
 
     def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
-        """The verdict on each claim of the study; none where a simulation was not asked for."""
+        """The verdict on each claim of the study; none where a simulation was not asked for.
+
+        One that does not hold because the run is unstable, or not finished, is open and says what to try.
+        """
         whole = self.simulation is None or "simulation" in result.children
-        return [noticing(claim, result) for claim in self.claims] if whole else []
+        return [excused(claim, noticing(claim, result), result) for claim in self.claims] if whole else []
 
     def resolution(self, result: "xr.DataTree") -> dict[str, Resolution]:
         """The smallest errors of theory that claims which hold would have exposed, by variable of theory.

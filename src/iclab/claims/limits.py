@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -108,6 +108,7 @@ class ExactInRate:
     descent: str = "rates/loss"
     tolerance: float = 1e-3
     meaning: str = "Gradient descent becomes its gradient flow, from the same start on the same moments."
+    at_all_times: ClassVar[bool] = True  # also of a run that is not finished
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The verdict on the largest remainder; open with fewer than three rates."""

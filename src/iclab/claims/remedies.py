@@ -5,20 +5,37 @@ which descent on drawn sequences is stable, and `steps`, those until training fr
 """
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iclab.claims.paths import variable
+from iclab.claims.verdict import Verdict
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["LIMITS", "ends_early", "rises", "steps_to_try"]
+__all__ = ["LIMITS", "ends_early", "excused", "rises", "steps_to_try"]
 
 LIMITS = "limits"  # the group of theory
+DRAWN = "sequences/loss"  # curves of descent on drawn sequences
 MARGIN = 1.2  # of the steps that are advised
 ROUNDING = 1e-6  # relative rise that rounding explains
+
+
+def excused(claim: Any, verdict: Verdict, result: "xr.DataTree") -> Verdict:
+    """The verdict, unless it holds: open where the run is unstable or not finished, with what to try.
+
+    Curves that rise concern claims about simulation. A claim with the attribute `at_all_times` does not need a
+    finished run.
+    """
+    if verdict.holds or "theory" not in result.children or getattr(claim, "at_all_times", False):
+        return verdict
+    measured = not str(getattr(claim, "variable", "theory/")).startswith("theory/")
+    drawn = "simulation" in result.children and "sequences" in result["simulation"].children
+    reason = (rises(result, DRAWN) if measured and drawn else "") or ends_early(result)
+    return replace(verdict, outcome="open", reason=reason) if reason else verdict
 
 
 def ends_early(result: "xr.DataTree") -> str:

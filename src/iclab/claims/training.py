@@ -15,7 +15,7 @@ from iclab.claims.comparison import Comparison, paired
 from iclab.claims.judgement import Deviations, Judgement, judged
 from iclab.claims.limits import Tends
 from iclab.claims.paths import variable, whole
-from iclab.claims.remedies import ends_early, rises, steps_to_try
+from iclab.claims.remedies import steps_to_try
 from iclab.numerics.curves import rests_and_drifts
 
 if TYPE_CHECKING:
@@ -67,9 +67,6 @@ class RestsTend(Tends):
         return _rests(result, self, along=self.along)[0]
 
     def _judged(self, left: Deviations, result: "xr.DataTree") -> Judgement:
-        if reason := rises(result, self.variable):
-            found = judged(left)
-            return found if found.outcome == "holds" else replace(found, outcome="open", reason=reason)
         if self.flow is None:
             return judged(left)
         flow = _rests(result, replace(self, variable=whole("theory", self.flow)))[0]
@@ -79,24 +76,18 @@ class RestsTend(Tends):
 
 
 def _where_rested(deviations: Deviations, result: "xr.DataTree", *, rested: Bool[Array, "entry"]) -> Judgement:
-    """The judgement of the levels at which the flow rests; open, with what to try, where it misses some.
-
-    A failure says nothing before training is done.
-    """
+    """The judgement of the levels at which the flow rests; open, with what to try, where it misses some."""
     found = judged(deviations.at(rested))
-    early = ends_early(result)
-    if early and found.outcome != "holds":
-        return replace(found, outcome="open", reason=early)
     if found.outcome == "does not hold":
         return found
     if not rested.all():
         missing = deviations.labels[int(np.argmin(rested))]
-        reason = early or f"the flow does not rest after {missing}: {steps_to_try(result)}, or a smaller start"
+        reason = f"the flow does not rest after {missing}: {steps_to_try(result)}, or a smaller start"
         return replace(found, outcome="open", within=float("inf"), worst=missing, reason=reason)
     errors = np.broadcast_to(deviations.numerical, len(deviations.labels))
     if found.outcome == "open" and np.any(errors > deviations.tolerance):
         passed = deviations.labels[int(np.argmax(errors))]
-        return replace(found, reason=f"the flow hardly rests after {passed}: a smaller start makes it")
+        return replace(found, reason=f"the flow itself is not at its level after {passed}")
     return found
 
 

@@ -14,6 +14,7 @@ __all__ = ["NOT_JUDGED", "WORDS", "limits", "settled"]
 FOLLOWED = "problem", "heads", "initial"  # fields from which the rate and the steps follow
 SEEDS = 8  # whose drops are predicted
 MARGIN = 1.3  # of the horizon over the last drop predicted
+VISIBLE, EVERY = 2e-3, 1e-4  # how close to its least value the loss is when visible drops are done, and when all are
 FINEST = 16.0  # divisor of the largest stable rate, where that many steps are cheap
 CHEAP = 0.25  # share of the affordable steps up to which the rate is finer than it must be
 SECONDS = 2.0  # of stepping for one seed, so that a run of all takes about a minute at most, with its overhead
@@ -44,10 +45,16 @@ def settled(start: Callable[[Any, int], Layer]) -> Callable[[Any, frozenset[str]
         if {"rate", "steps"} <= stated or all(getattr(case, name) == getattr(like, name) for name in FOLLOWED):
             return case
         starts = [start(case, seed) for seed in range(SEEDS)]
-        horizon = MARGIN * max(_time(case, one) for one in starts[: 1 if _alike(starts) else SEEDS])
-        most = min(LONGEST, max(FEWEST, int(SECONDS * 1e6 / _microseconds(case, starts[0]))))
+        starts = (
+            starts[:1] if isinstance(starts[0], MergedAttention) else starts
+        )  # whose drop knows a start by its log
+        most = min(LONGEST, max(FEWEST, int(SECONDS * 1e6 / _microseconds(case))))
         coarsest = _stable_rate(case, starts[0])
-        rate, steps = case.rate, case.steps
+        pace = case.rate if "rate" in stated or not isfinite(coarsest) else coarsest
+        horizon = MARGIN * max(_time(case, one) for one in starts)
+        if horizon / pace > most:
+            horizon = MARGIN * max(_time(case, one, VISIBLE) for one in starts)
+        rate, steps = pace, case.steps
         if "rate" not in stated and isfinite(coarsest):
             cheap = steps if "steps" in stated else CHEAP * most
             rate = _short(min(coarsest, max(coarsest / FINEST, horizon / cheap)))
@@ -63,15 +70,13 @@ def limits(case: TrainingCase, start: Layer) -> Labeled:
     return labeled({}, rate=_stable_rate(case, start), steps=_time(case, start) / case.rate)
 
 
-def _alike(starts: list[Layer]) -> bool:
-    """True for merged attention, whose drop depends on a start through the logarithm of its size alone."""
-    return isinstance(starts[0], MergedAttention)
-
-
-def _time(case: TrainingCase, start: Layer) -> float:
+def _time(case: TrainingCase, start: Layer, within: float | None = None) -> float:
+    """Time until all drops are done, or those that bring the loss within a fraction of its least value."""
     from iclab.theory import dynamics, population
 
-    return dynamics.settling_time(population.moments(case.problem), start)
+    if within is None:
+        within = VISIBLE if isinstance(start, MergedAttention) else EVERY
+    return dynamics.settling_time(population.moments(case.problem), start, within=within)
 
 
 def _stable_rate(case: TrainingCase, start: Layer) -> float:
@@ -84,7 +89,7 @@ def _stable_rate(case: TrainingCase, start: Layer) -> float:
     return dynamics.stable_rate(case.problem, steepest, case.sequences)
 
 
-def _microseconds(case: TrainingCase, start: Layer) -> float:
+def _microseconds(case: TrainingCase) -> float:
     """Time of a step on all training sets, and of as many finer ones on the moments, on one core of 2024."""
     size = case.problem.dimension
     features = size * (size + 1) * (size + 2) / 2
