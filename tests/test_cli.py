@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iclab.claims import Verdict
+from iclab.claims import Resolution, Verdict
 from iclab.commands.main import main
 from iclab.commands.terminal import print_verdicts
 from iclab.store import digest, read
@@ -45,13 +45,15 @@ def test_verdicts_are_shown_as_sentences_below_the_whole_name_of_their_study(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     name = "transformer-double-descent"
-    judged = Verdict("stays within a bound", "It is small.", "largest of 3 values", 150.0, 300.0, (), at_most=True)
-    print_verdicts(name, [judged, replace(judged, meaning="It is known.", value=float("nan"))])
+    judged = Verdict("bound", "It is small.", "mean of 3", 150.0, 300.0, "holds", relative=False)
+    unknown = replace(judged, meaning="It is known.", value=float("nan"), outcome="open", reason="one seed")
+    noticing = {"theory/x/y": Resolution(0.01, 0.02)}
+    print_verdicts(name, [replace(judged, notices=noticing), unknown])
     first, _, *rows = capsys.readouterr().out.splitlines()
     assert first == name
     assert [row.split() for row in rows] == [
-        ["It", "is", "small.", "largest", "of", "3", "values", "150", "≤", "300", "holds"],
-        ["It", "is", "known.", "largest", "of", "3", "values", "–", "≤", "300", "open"],
+        ["It", "is", "small.", "mean", "of", "3", "≤", "150", "≤", "300", "x/y", "2", "%", "holds"],
+        ["It", "is", "known.", "mean", "of", "3", "–", "≤", "300", "open:", "one", "seed"],
     ]
     print_verdicts(name, [])
     assert capsys.readouterr().out == ""
@@ -100,7 +102,8 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
         (["run", "abrupt-drop", "--processes", "0"], "processes must be a whole number >= 1; got 0"),
         (
             ["report", "--fulll"],
-            "flags must be among -h, --help, --all, --full, --only, --out, --processes, --debug; got --fulll",
+            "flags must be among -h, --help, --all, --full, --only, --out, --processes, --strict, --debug; "
+            "got --fulll",
         ),
         (["run", "abrupt-drop", "--steps", "many"], "--steps: invalid literal for int() with base 10: 'many'"),
         (

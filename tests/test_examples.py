@@ -26,5 +26,5 @@ def test_a_study_of_ones_own_fits_sixty_lines_and_passes_the_battery() -> None:
     assert len((EXAMPLES / "own_study.py").read_text().splitlines()) <= 60
     own = loaded("own_study").STUDY
     check_study(own, replace(own.quick, contexts=200))
-    (verdict,) = own.verdicts(own.run(replace(own.quick, contexts=500), seeds=12))
+    (verdict,) = own.verdicts(own.run(replace(own.quick, contexts=8000), seeds=12))
     assert verdict.holds

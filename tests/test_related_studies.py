@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from iclab.claims import Bounded
 from iclab.simulation.keys import key_of
 from iclab.simulation.related import low_rank, patterns, token_networks
 from iclab.simulation.related.softmax_windows import WindowShape, drawn_errors
@@ -112,16 +111,6 @@ def test_pruning_removes_neurons_from_the_end_that_is_asked_for() -> None:
     weights = patterns.Weights(np.eye(2), np.eye(2), np.eye(2), np.array([[3.0, 0], [1, 0], [2, 0], [4, 0]]))
     assert_array_equal(patterns.pruned(weights, 0.5, largest=False).hidden[:, 0], [3, 0, 0, 4])
     assert_array_equal(patterns.pruned(weights, 0.25, largest=True).hidden[:, 0], [3, 1, 2, 0])
-
-
-def test_a_bound_is_judged_by_the_worst_entry() -> None:
-    study = STUDIES["rank-robustness"]
-    result = study.run(seeds=0)
-    most, least = float(result["theory/trained"].loss.max()), float(result["theory/trained"].loss.min())
-    above = Bounded("theory/trained/loss", "It stays below.", bound=most - 0.1).verdict(result)
-    below = Bounded("theory/trained/loss", "It stays above.", bound=least - 0.1, at_most=False).verdict(result)
-    assert (above.value, above.holds) == (most, False)
-    assert (below.value, below.holds) == (least, True)
 
 
 @pytest.mark.parametrize(

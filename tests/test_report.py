@@ -56,7 +56,7 @@ def entry(**changes: object) -> report.Entry:
         "question": "Is it so?\n\nWe ask.",
         "size": "quick",
         "case": '{"height": 1.0, "problem": {"noise": 0.5, "sizes": [1, 2]}}',
-        "verdicts": [Verdict("exact in something", "It is so.", "order", 1.01, 0.75, (("gap", "1e-3"),))],
+        "verdicts": [Verdict("exact", "It is so.", "deviation", 0.0101, 0.02, "holds", (("gap", "1e-3"),))],
         "figure": "<svg></svg>",
         "downloads": [report.Download("made-up.csv", b"a,b\n1,2\n")],
         "seconds": 1.5,
@@ -70,7 +70,7 @@ def page_of(**changes: object) -> str:
     return report.page([entry(**changes)], date="today", version="0")
 
 
-def test_the_page_shows_question_case_verdict_and_yardstick() -> None:
+def test_the_page_shows_question_case_verdict_and_what_was_asked() -> None:
     page = page_of()
     for text in (
         "Is it so?",
@@ -78,8 +78,8 @@ def test_the_page_shows_question_case_verdict_and_yardstick() -> None:
         "--height",
         "--problem.sizes",
         "1, 2",
-        "1.01",
-        "≥ 0.750",
+        "≤ 1 %",
+        "≤ 2 %",
         "holds",
         "numpy 2",
     ):
@@ -87,9 +87,10 @@ def test_the_page_shows_question_case_verdict_and_yardstick() -> None:
 
 
 def test_a_claim_that_fails_or_stays_open_is_said() -> None:
-    assert "does not hold" in page_of(verdicts=[Verdict("c", "s", "m", 0.1, 0.75, ())])
-    unknown = page_of(verdicts=[Verdict("c", "s", "m", float("nan"), 0.75, ())])
-    assert '<td class="soft">open</td>' in unknown
+    failed = page_of(verdicts=[Verdict("c", "s", "m", 0.1, 0.75, "does not hold")])
+    assert '<td class="no">does not hold</td>' in failed
+    unknown = page_of(verdicts=[Verdict("c", "s", "m", float("nan"), 0.75, "open", reason="one seed")])
+    assert '<td class="soft">open: one seed</td>' in unknown
     assert "nan" not in unknown
     assert "theory alone" in page_of(verdicts=[])
     assert "size, theory alone<" in page_of(seeds=[])

@@ -1,6 +1,7 @@
 """Asking witnesses and labelling their answers, with a study made up for the purpose."""
 
 import json
+import platform
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_array_equal
 
-from iclab.claims import Within
+from iclab.claims import Agrees
 from iclab.outcomes import LossCurve, labeled
+from iclab.provenance import environment
 from iclab.study import Preset, Study, View, case_json, joined, seed_numbers
 
 TIME = np.linspace(0, 1, 5)
@@ -80,6 +82,24 @@ def test_results_of_single_seeds_join_into_the_result_of_all() -> None:
     assert_array_equal(apart.attrs["seeds"], [0, 1, 2])
 
 
+def test_a_joined_result_names_each_environment_with_the_seeds_that_it_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = study().run(seeds=(0, 1, 5))
+    monkeypatch.setattr("iclab.study.environment", lambda: {**environment(), "commit": "abc"})
+    there = study().run(seeds=(2, 4))
+    both = joined([there, here])
+    assert both.attrs["commit"] == f"{here.attrs['commit']} (seeds 0-1, 5); abc (seeds 2, 4)"
+    assert both.attrs["versions"] == here.attrs["versions"]
+    whole = joined([study().run(seeds=(3,)), both])  # joined again, each seed keeps its own
+    assert whole.attrs["commit"] == f"{here.attrs['commit']} (seeds 0-1, 5); abc (seeds 2-4)"
+    assert "origins" not in joined([there, there.copy()]).attrs
+
+
+def test_a_result_names_the_kernel_of_its_processor_and_the_memory_that_it_took() -> None:
+    attributes = study().run(seeds=2).attrs
+    assert attributes["kernel"].split()[0] == platform.machine()
+    assert np.all((attributes["memory"] > 2**24) & (attributes["memory"] < 2**40))  # of a process with NumPy loaded
+
+
 def test_without_seeds_theory_answers_alone() -> None:
     result = study().run(seeds=0)
     assert list(result.children) == ["theory"]
@@ -98,7 +118,7 @@ def test_claims_of_a_study_of_theory_alone_compare_theories() -> None:
     def twice(case: Case) -> dict[str, LossCurve]:
         return {"curve": LossCurve(TIME, np.exp(-TIME)), "other": LossCurve(TIME, 1.01 * np.exp(-TIME))}
 
-    alike = Within("theory/other/loss", "Both say the same.", most=0.02, theory="curve/loss")
+    alike = Agrees("theory/other/loss", "Both say the same.", 0.02, theory="curve/loss")
     alone = study(simulation=None, theory=twice, claims=(alike,))
     (verdict,) = alone.verdicts(alone.run())
     assert verdict.holds
@@ -149,7 +169,7 @@ def test_a_witness_that_returns_no_outcomes_is_refused(answer: Any) -> None:
 
 
 def test_a_claim_about_a_variable_that_is_not_there_names_those_that_are() -> None:
-    misspelled = study(claims=(Within("curve/los", "It is so.", most=0.1),))
+    misspelled = study(claims=(Agrees("curve/los", "It is so.", 0.1, theory="curve/loss"),))
     with pytest.raises(KeyError, match=r"got 'simulation/curve/los'. There are theory/curve/loss, simulation/curve"):
         misspelled.verdicts(misspelled.run(seeds=2))
 

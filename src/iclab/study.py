@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.claims import Claim, Resolution, Verdict, excused, finest, noticing
+from iclab.claims import Claim, Resolution, Verdict, asked, excused, finest, noticing
 from iclab.numerics import one_of, require, whole_number
 from iclab.outcomes import Quantity, View, quantities
-from iclab.provenance import device, environment, simulating
+from iclab.provenance import device, environment, origin_attributes, origins, peak_memory, simulating
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,9 +26,12 @@ else:
     Axes = Figure = Key = Any  # for annotations of studies: neither matplotlib nor JAX is loaded for them
 
 __all__ = [
-    "SCHEMA", "Axes", "Figure", "Key", "Outcomes", "Preset", "Study", "View", "case_json", "dataset_at", "joined",
-    "seed_numbers",
+    "PER_SEED", "SCHEMA", "Axes", "Figure", "Key", "Outcomes", "Preset", "Study", "View", "case_json", "dataset_at",
+    "joined", "seed_numbers",
 ]  # fmt: skip
+
+PER_SEED = ("seeds", "seconds", "memory")
+"""Attributes of a result with an entry for each seed: memory is the most bytes that its process had held by then."""
 
 SCHEMA = 1  # of the labeled result; raised when its groups or attributes change their meaning
 
@@ -165,12 +168,13 @@ class Study:
         return () if self.simulation is None else numbers
 
     def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
-        """The verdict on each claim of the study; none where a simulation was not asked for.
+        """The verdict on each claim that the case allows; none where a simulation was not asked for.
 
         One that does not hold because the run is unstable, or not finished, is open and says what to try.
         """
         whole = self.simulation is None or "simulation" in result.children
-        return [excused(claim, noticing(claim, result), result) for claim in self.claims] if whole else []
+        allowed = [claim for claim in self.claims if asked(claim, result)] if whole else []
+        return [excused(claim, noticing(claim, result), result) for claim in allowed]
 
     def resolution(self, result: "xr.DataTree") -> dict[str, Resolution]:
         """The smallest errors of theory that claims which hold would have exposed, by variable of theory.
@@ -229,6 +233,7 @@ class Study:
             "case": case_json(case),
             "seeds": np.array([] if seconds is None else [seed], dtype=int),
             "seconds": np.array([] if seconds is None else [seconds], dtype=float),
+            "memory": np.array([] if seconds is None else [peak_memory()], dtype=float),
             "schema": SCHEMA,
             "device": device(),
             **environment(),
@@ -244,9 +249,11 @@ def _once(theory: Callable[..., Outcomes], case: Any) -> Outcomes:
 
 def seed_numbers(seeds: int | Iterable[int]) -> tuple[int, ...]:
     """The seeds meant by a count or by a list. Raises ValueError unless they are different whole numbers >= 0."""
-    listed = isinstance(seeds, Iterable) and not isinstance(seeds, str)
-    asked = [whole_number("seeds", seed, least=0) for seed in (seeds if listed else [seeds])]
-    numbers = tuple(asked if listed else range(asked[0]))
+    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
+        numbers = tuple(whole_number("seeds", seed, least=0) for seed in seeds)
+    else:
+        count: Any = seeds  # of any type, until it is checked
+        numbers = tuple(range(whole_number("seeds", count, least=0)))
     require(len(set(numbers)) == len(numbers), f"seeds must differ; got {numbers}.")
     return numbers
 
@@ -257,11 +264,12 @@ def case_json(case: Any) -> str:
 
 
 def joined(results: "list[xr.DataTree]") -> "xr.DataTree":
-    """Results of one case with different seeds as one result, seeds in order."""
+    """Results of one case with different seeds as one result, seeds in order, each with its own origin."""
     import xarray as xr
 
     first = results[0]
-    order = np.argsort(np.concatenate([result.attrs["seeds"] for result in results]), kind="stable")
+    seeds = np.concatenate([result.attrs["seeds"] for result in results])
+    order = np.argsort(seeds, kind="stable")
     groups = {}
     for node in first.subtree:
         parts = [dataset_at(result, node.path) for result in results]
@@ -271,9 +279,10 @@ def joined(results: "list[xr.DataTree]") -> "xr.DataTree":
             ).isel(seed=order)
         elif parts[0].variables:
             groups[node.path] = parts[0]
-    attributes = first.attrs | {
-        name: np.concatenate([result.attrs[name] for result in results])[order] for name in ("seeds", "seconds")
-    }
+    made = [origin for result in results for origin in origins(result.attrs, result.attrs["seeds"].tolist())]
+    attributes = {name: value for name, value in first.attrs.items() if name != "origins"}
+    attributes |= {name: np.concatenate([result.attrs[name] for result in results])[order] for name in PER_SEED}
+    attributes |= origin_attributes([made[place] for place in order], seeds[order].tolist())
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attributes), **groups})
 
 

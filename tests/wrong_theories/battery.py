@@ -15,7 +15,7 @@ import xarray as xr
 from iclab import study as study_module
 from iclab.studies import STUDIES
 
-__all__ = ["Wrong", "judged_under", "replaced", "stored"]
+__all__ = ["Wrong", "judged_under", "replaced", "scaled", "stored", "unnoticed"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,11 @@ class Wrong:
     change: Callable[[Callable[..., Any]], Callable[..., Any]]  # of the right function into a wrong one
     studies: tuple[str, ...]
     seeds: int | None = None  # where more are needed than a quick case has
+
+
+def scaled(factor: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The change of a function whose result is multiplied."""
+    return lambda right: lambda *given, **named: factor * right(*given, **named)
 
 
 @contextmanager
@@ -63,3 +68,8 @@ def judged_under(wrong: Wrong, name: str) -> list[str]:
         assert names > 0, f"{wrong.name}: no module binds {wrong.function.__qualname__}"
         changed = one.theorized(one.quick, result)
     return [verdict.outcome for verdict in one.verdicts(changed)]
+
+
+def unnoticed(wrong: Wrong) -> list[str]:
+    """The studies in which every claim holds under a wrong theory."""
+    return [name for name in wrong.studies if set(judged_under(wrong, name)) == {"holds"}]

@@ -12,15 +12,15 @@ from iclab.claims.networks import CrossesBetween, PeaksWhereFitEnds, RisesAndFal
 from iclab.claims.remedies import excused
 from iclab.claims.resolution import Resolution, finest
 from iclab.claims.training import RestsAtLevels, RestsTend
-from iclab.claims.verdict import Claim, Verdict, noticing, verdict_of
+from iclab.claims.verdict import Claim, Verdict, asked, noticing, verdict_of
 
 __all__ = [
     "ALARM", "CONFIDENCE", "Agrees", "Bounded", "Claim", "CrossesBetween", "Deviations", "ExactInRate", "Judgement",
     "Misses", "PeaksWhereFitEnds", "Resolution", "RestsAtLevels", "RestsTend", "RisesAndFalls", "Share", "Tends",
-    "Verdict", "WhereKnown", "above", "below", "excused", "finest", "judged", "judged_share",
+    "Verdict", "WhereKnown", "above", "asked", "below", "excused", "finest", "judged", "judged_share",
     "noticing", "verdict_of",
 ]  # fmt: skip
 
-from iclab.claims.unconverted import SLACK, Old, fitted_order  # noqa: E402, F401
+from iclab.claims.unconverted import SLACK, Old, fitted_order  # noqa: F401
 
 Within = WithinErrors = Limit = LimitOfMeans = CloseMeans = LimitInSequences = RestsNearLevels = Vanishes = Old

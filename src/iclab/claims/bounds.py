@@ -19,36 +19,44 @@ __all__ = ["Bounded", "Misses", "Share", "above", "below", "share_verdict"]
 
 @dataclass(frozen=True)
 class Bounded:
-    """The mean over seeds of a variable lies on one side of a bound, in every entry."""
+    """The mean over seeds of a variable lies on one side of a bound, in every entry.
+
+    With a `share` the seeds are counted in which every entry does: for values whose scatter is skewed.
+    """
 
     variable: str  # "group/variable" of simulation
     meaning: str
     bound: float
     at_most: bool = True  # true where the bound is an upper one
+    share: float | None = None  # least share of the seeds
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The end of the interval of the entry that comes closest to the bound, or lies farthest beyond it."""
         values = variable(result, "simulation", self.variable).transpose("seed", ...)
         rows = values.values.reshape(values.sizes["seed"], -1).astype(float)
         sign = 1.0 if self.at_most else -1.0
+        beyond = sign * (rows - self.bound)
+        evidence = (("bound", f"{self.bound:g}"), ("median", f"{np.median(rows):.4g}"), ("seeds", str(len(rows))))
+        if self.share is not None:
+            counted = judged_share(int(np.all(beyond <= 0, axis=1).sum()), len(rows), self.share)
+            return share_verdict(counted, "stays within a bound", self.meaning, self.share, evidence)
         labels = tuple(f"entry {i + 1}" for i in range(rows.shape[1]))
-        found = judged(Deviations(sign * (rows - self.bound), labels, 0.0, signed=True))
+        found = judged(Deviations(beyond, labels, 0.0, signed=True))
         return Verdict(
             "stays within a bound", self.meaning, f"mean of {rows.shape[1]} values over seeds",
-            self.bound + sign * found.within, self.bound, found.outcome,
-            (("median", f"{np.median(rows):.4g}"), ("seeds", str(len(rows)))),
+            self.bound + sign * found.within, self.bound, found.outcome, evidence,
             at_most=self.at_most, relative=False, p=found.p, reason=found.reason,
         )  # fmt: skip
 
 
-def above(variable: str, meaning: str, bound: float) -> Bounded:
+def above(variable: str, meaning: str, bound: float, *, share: float | None = None) -> Bounded:
     """Claim that a variable of simulation, "group/variable", stays above a bound."""
-    return Bounded(variable, meaning, bound, at_most=False)
+    return Bounded(variable, meaning, bound, at_most=False, share=share)
 
 
-def below(variable: str, meaning: str, bound: float) -> Bounded:
+def below(variable: str, meaning: str, bound: float, *, share: float | None = None) -> Bounded:
     """Claim that a variable of simulation, "group/variable", stays below a bound."""
-    return Bounded(variable, meaning, bound)
+    return Bounded(variable, meaning, bound, share=share)
 
 
 @dataclass(frozen=True)

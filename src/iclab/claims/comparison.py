@@ -120,10 +120,9 @@ def paired(
     table = [one.reshape(len(one), -1) for one in rows]
     labels, places = _entries(found.isel(chosen), axes)
     stated = ~np.isnan(table[0]).all(axis=0)  # entries of which theory says nothing are none
-    return Comparison(
-        *(one[:, stated] for one in table), tuple(labels[i] for i in np.flatnonzero(stated)),
-        {axis: one[stated] for axis, one in places.items()}, unit, drawn,
-    )  # fmt: skip
+    theory, measured, below = (one[:, stated] for one in table)
+    own = {axis: one[stated] for axis, one in places.items()}
+    return Comparison(theory, measured, below, tuple(labels[i] for i in np.flatnonzero(stated)), own, unit, drawn)
 
 
 def _thinned(sizes: Sequence[int], most: int) -> list[Int[Array, "_"]]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
 from iclab.claims.judgement import ROUNDING
 
@@ -65,6 +64,8 @@ def _operator(powers: Sequence[Float[Array, "size"]], weights: Float[Array, "siz
 
 def _fits(gaps: Float[Array, "seed entry size"], powers: Sequence[Array], weights: Array) -> bool:
     """True where residuals of the means are no larger than their errors, in every entry."""
+    from scipy import stats
+
     seeds, entries, count = gaps.shape
     error = np.fmax(gaps.std(axis=0, ddof=1), _shared_scatter(gaps)) / np.sqrt(seeds) if seeds > 1 else gaps[0] * 0
     if np.all(np.nan_to_num(error) <= ROUNDING):

@@ -5,10 +5,10 @@ in at most 5 % of runs, however many entries there are; one that is not fails in
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy import special, stats
 
 from iclab.numerics import require
 
@@ -82,7 +82,7 @@ def judged(deviations: Deviations) -> Judgement:
         return Judgement(OPEN, float("nan"), "", 0, seeds, 1.0, "the case has nothing to compare")
     if deviations.drawn and seeds < 2:
         return Judgement(OPEN, float("nan"), "", count, seeds, 1.0, "one seed has no scatter: 2 seeds or more")
-    whole = ~np.isnan(deviations.values).any(axis=0)
+    whole = np.asarray(~np.isnan(deviations.values).any(axis=0))
     if not whole.any():
         return _partly(deviations, whole, Judgement(OPEN, float("nan"), "", count, seeds, 1.0))
     size, scatter = _means(deviations, whole)
@@ -90,8 +90,8 @@ def judged(deviations: Deviations) -> Judgement:
     labels = [label for label, known in zip(deviations.labels, whole, strict=True) if known]
     room = deviations.tolerance - size
     degrees = max(seeds - 1, 1)
-    reach = -room + special.stdtrit(degrees, CONFIDENCE) * scatter / np.sqrt(seeds) + error
-    short = room + special.stdtrit(degrees, 1 - ALARM / (2 * count)) * scatter / np.sqrt(seeds) + error
+    reach = -room + _quantile(degrees, CONFIDENCE) * scatter / np.sqrt(seeds) + error
+    short = room + _quantile(degrees, 1 - ALARM / (2 * count)) * scatter / np.sqrt(seeds) + error
     worst = int(np.argmax(reach))
     outcome = FAILS if np.any(short < 0) else HOLDS if np.all(reach <= 0) else OPEN
     if outcome == FAILS:
@@ -119,6 +119,13 @@ def _means(deviations: Deviations, whole: Bool[Array, "entry"]) -> tuple[Array, 
     return mean if deviations.signed else abs(mean), np.where(touched, scatter, 0.0)
 
 
+def _quantile(degrees: int | Int[Array, "n"], share: float) -> Any:
+    """The quantile of Student's law."""
+    from scipy import special
+
+    return special.stdtrit(degrees, share)
+
+
 def _errors(deviations: Deviations) -> Float[Array, "entry"]:
     return np.broadcast_to(deviations.numerical + np.asarray(deviations.model), len(deviations.labels))
 
@@ -126,17 +133,19 @@ def _errors(deviations: Deviations) -> Float[Array, "entry"]:
 def alarm_widths(deviations: Deviations) -> Float[Array, "entry"]:
     """Distance beyond the tolerance from which on "does not hold" is said of a mean; infinite for one seed."""
     seeds, count = deviations.values.shape
-    whole = ~np.isnan(deviations.values).any(axis=0)
+    whole = np.asarray(~np.isnan(deviations.values).any(axis=0))
     found = np.full(count, np.inf)
     if whole.any() and (seeds > 1 or not deviations.drawn):
         _, scatter = _means(deviations, whole)
-        reach = special.stdtrit(max(seeds - 1, 1), 1 - ALARM / (2 * count)) / np.sqrt(seeds)
+        reach = _quantile(max(seeds - 1, 1), 1 - ALARM / (2 * count)) / np.sqrt(seeds)
         found[whole] = reach * scatter + _errors(deviations)[whole]
     return found
 
 
 def _chance(beyond: Array, error: Array, degrees: int, count: int) -> float:
     """Chance of means so far beyond the tolerance under a theory that is off by the whole of it."""
+    from scipy import special
+
     with np.errstate(divide="ignore", invalid="ignore"):
         tail = np.where(error > 0, special.stdtr(degrees, -beyond / error), np.where(beyond > 0, 0.0, 1.0))
     return float(min(1.0, 2 * count * np.min(tail)))
@@ -145,8 +154,8 @@ def _chance(beyond: Array, error: Array, degrees: int, count: int) -> float:
 def _missing(room: Array, scatter: Array, error: Array, count: int) -> str:
     """What would decide an open judgement: seeds, or smaller errors where no number of seeds would."""
     seeds = np.unique(np.geomspace(2, MANY, 400).astype(int))
-    known = (special.stdtrit(seeds - 1, CONFIDENCE) / np.sqrt(seeds))[:, None] * scatter + error <= room
-    alarm = (special.stdtrit(seeds - 1, 1 - ALARM / (2 * count)) / np.sqrt(seeds))[:, None] * scatter + error < -room
+    known = (_quantile(seeds - 1, CONFIDENCE) / np.sqrt(seeds))[:, None] * scatter + error <= room
+    alarm = (_quantile(seeds - 1, 1 - ALARM / (2 * count)) / np.sqrt(seeds))[:, None] * scatter + error < -room
     deciding = seeds[known.all(axis=1) | alarm.any(axis=1)]
     if len(deciding):
         return f"about {deciding[0]} seeds would decide"
@@ -168,6 +177,8 @@ def _partly(deviations: Deviations, whole: Bool[Array, "entry"], known: Judgemen
 
 def judged_share(agreeing: int, seeds: int, least: float) -> Judgement:
     """The judgement of a count: the share of seeds that agree is at least the stated one, by Clopper and Pearson."""
+    from scipy import stats
+
     lower, _ = _clopper_pearson(agreeing, seeds, 1 - CONFIDENCE)
     _, upper = _clopper_pearson(agreeing, seeds, ALARM)
     outcome = HOLDS if lower >= least else FAILS if upper < least else OPEN
@@ -178,6 +189,8 @@ def judged_share(agreeing: int, seeds: int, least: float) -> Judgement:
 
 def _clopper_pearson(count: int, seeds: int, alpha: float) -> tuple[float, float]:
     """One-sided bounds of a share, each missed in at most a share alpha of cases."""
+    from scipy import stats
+
     lower = 0.0 if count == 0 else float(stats.beta.ppf(alpha, count, seeds - count + 1))
     upper = 1.0 if count == seeds else float(stats.beta.ppf(1 - alpha, count + 1, seeds - count))
     return lower, upper

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 
-from iclab.claims.bounds import Bounded, share_verdict
+from iclab.claims.bounds import share_verdict
 from iclab.claims.judgement import Deviations, judged, judged_share
 from iclab.claims.paths import group, variable
-from iclab.claims.verdict import Verdict
+from iclab.claims.verdict import Claim, Verdict
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,31 +19,52 @@ __all__ = ["CrossesBetween", "PeaksWhereFitEnds", "RisesAndFalls", "WhereKnown"]
 
 @dataclass(frozen=True)
 class PeaksWhereFitEnds:
-    """The error on new tasks is largest at the first size at which the error on the training data leaves zero.
+    """The error on new tasks is largest where the error on the training data leaves zero, up to a factor in size.
 
-    Every seed and every network of the result counts.
+    Both places lie between points of the grid of sizes: the peak on a parabola through the largest error and its
+    neighbors, the end of fitting on a line through the errors around `zero`, all in logarithms.
     """
 
     runs: str  # group of simulation with `icl` and `train` over τ
     meaning: str
-    least: float = 1 / 3  # share of the seeds
+    factor: float
     zero: float = 1e-3  # training errors up to here are fitted
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The lower bound of the share of seeds in which the two are one point of the grid."""
-        runs, evidence, agreeing = group(result, "simulation", self.runs), [], []
-        tau = runs.tau.values
-        for dimension in runs.dimension.values:
-            one = runs.sel(dimension=dimension).transpose("seed", "tau")
-            left = one.train.values > self.zero
-            peaks, ends = np.argmax(one.icl.values, axis=1), np.argmax(left, axis=1)
-            agreeing.append((peaks == ends) & left.any(axis=1))
-            evidence.append((f"D = {dimension}, peaks at τ", ", ".join(f"{tau[peak]:g}" for peak in peaks)))
-            shown = [f"{tau[end]:g}" if some else "none" for end, some in zip(ends, left.any(axis=1), strict=True)]
-            evidence.append((f"D = {dimension}, fitting ends at τ", ", ".join(shown)))
-        together = np.all(agreeing, axis=0)
-        found = judged_share(int(together.sum()), len(together), self.least)
-        return share_verdict(found, "peaks where fitting ends", self.meaning, self.least, evidence)
+        """The largest factor, either way, between the two places; open where no training error leaves zero."""
+        runs = group(result, "simulation", self.runs).transpose("seed", "dimension", "tau")
+        tau = np.log(runs.tau.values)
+        peaks = np.apply_along_axis(lambda error: _peak(tau, error), 2, np.log(runs.icl.values))
+        ends = np.apply_along_axis(lambda error: _passes(tau, error), 2, np.log(runs.train.values / self.zero))
+        labels = tuple(f"D = {one}" for one in runs.dimension.values)
+        found = judged(Deviations(peaks - ends, labels, float(np.log(self.factor))))
+        evidence = tuple(
+            (f"{label}, peak and end of fitting at τ", f"{np.exp(peak):.3g} and {np.exp(end):.3g}")
+            for label, peak, end in zip(labels, peaks.mean(axis=0), ends.mean(axis=0), strict=True)
+        )
+        return Verdict(
+            "peaks where fitting ends", self.meaning, "factor between the peak and the end of fitting",
+            float(np.exp(found.within)), self.factor, found.outcome, evidence,
+            relative=False, p=found.p, reason=found.reason,
+        )  # fmt: skip
+
+
+def _peak(x: Float[np.ndarray, "n"], y: Float[np.ndarray, "n"]) -> float:
+    """The place of the largest value of a parabola through the largest point and its neighbors."""
+    top = int(np.argmax(y))
+    if top in (0, len(y) - 1):
+        return float(x[top])
+    bend, slope, _ = np.polyfit(x[top - 1 : top + 2], y[top - 1 : top + 2], 2)
+    return float(-slope / (2 * bend))
+
+
+def _passes(x: Float[np.ndarray, "n"], y: Float[np.ndarray, "n"]) -> float:
+    """The place where a rising curve first passes 0; NaN where it never does."""
+    above = np.flatnonzero(y > 0)
+    if len(above) == 0 or above[0] == 0:
+        return float("nan") if len(above) == 0 else float(x[0])
+    low, high = above[0] - 1, above[0]
+    return float(np.interp(0, [y[low], y[high]], [x[low], x[high]]))
 
 
 @dataclass(frozen=True)
@@ -83,19 +105,18 @@ class CrossesBetween:
     upper: float
     least: float = 1 / 3  # share of the seeds
 
+    def asked(self, result: "xr.DataTree") -> bool:
+        """True for the cases that have both sizes."""
+        sizes = variable(result, "simulation", self.falling)[self.along].values
+        return {self.lower, self.upper} <= {float(size) for size in sizes}
+
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The lower bound of the share of seeds; open where a size is missing."""
+        """The lower bound of the share of seeds in which the curves cross between the sizes."""
         ratio = variable(result, "simulation", self.falling) / variable(result, "simulation", self.rising)
-        sizes = [float(size) for size in ratio[self.along].values]
-        if not {self.lower, self.upper} <= set(sizes):
-            return Verdict(
-                "crosses between two sizes", self.meaning, "share of the seeds", float("nan"), self.least, "open",
-                at_most=False, reason=f"{self.along} must hold {self.lower:g} and {self.upper:g}",
-            )  # fmt: skip
         above, below = (ratio.sel({self.along: size}) for size in (self.lower, self.upper))
-        count = int(((above > 1) & (below < 1)).sum())
-        evidence = [(f"ratio at {size:g}", f"{float(ratio.sel({self.along: size}).median()):.3g}") for size in sizes]
-        found = judged_share(count, ratio.sizes["seed"], self.least)
+        found = judged_share(int(((above > 1) & (below < 1)).sum()), ratio.sizes["seed"], self.least)
+        sizes = zip((self.lower, self.upper), (above, below), strict=True)
+        evidence = [(f"ratio at {self.along} {size:g}", f"{float(one.median()):.3g}") for size, one in sizes]
         return share_verdict(found, "crosses between two sizes", self.meaning, self.least, evidence)
 
 
@@ -103,14 +124,13 @@ class CrossesBetween:
 class WhereKnown:
     """A claim about a group that only some cases have."""
 
-    claim: Bounded | PeaksWhereFitEnds | RisesAndFalls
+    claim: Claim
     group: str  # of simulation
 
+    def asked(self, result: "xr.DataTree") -> bool:
+        """True for the cases with the group."""
+        return self.group in result["simulation"].children
+
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The verdict of the claim; open for the cases without the group."""
-        if self.group in result["simulation"].children:
-            return self.claim.verdict(result)
-        return Verdict(
-            "not asked in this case", self.claim.meaning, "nothing that this case has", float("nan"), 0.0, "open",
-            reason=f"this case has no {self.group}",
-        )  # fmt: skip
+        """The verdict of the claim."""
+        return self.claim.verdict(result)

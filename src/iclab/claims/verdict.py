@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from iclab.claims.resolution import Resolution
 
-__all__ = ["Claim", "Verdict", "noticing", "percent", "verdict_of"]
+__all__ = ["Claim", "Verdict", "asked", "noticing", "percent", "verdict_of"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,12 @@ def noticing(claim: "Claim", result: "xr.DataTree") -> Verdict:
     verdict = claim.verdict(result)
     resolution = getattr(claim, "resolution", None)
     return replace(verdict, notices=resolution(result)) if verdict.holds and resolution else verdict
+
+
+def asked(claim: "Claim", result: "xr.DataTree") -> bool:
+    """True unless a claim is about parts that only other cases have."""
+    about = getattr(claim, "asked", None)
+    return about is None or about(result)
 
 
 class Claim(Protocol):

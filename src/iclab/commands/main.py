@@ -1,10 +1,13 @@
 """The command line: `iclab run`, `iclab report`, `iclab studies`, `iclab plan`, `iclab inspect`."""
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Union
 
 import tyro
@@ -29,11 +32,14 @@ _ONE_THREAD = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code, of the table in docs/json.md."""
+    """Run one command. Returns the exit code, of the table in docs/json.md.
+
+    Ended by a signal (SIGTERM, SIGHUP) it keeps finished seeds too, and returns 128 + its number.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     for name, value in _ONE_THREAD.items():
         os.environ.setdefault(name, value)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _ends_raised():
         warnings.simplefilter("ignore", RuntimeWarning)  # of arithmetic; what matters is raised
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: note(message)
@@ -41,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _command(words)
         except KeyboardInterrupt:
             return fail("interrupted; finished seeds are kept, nothing half-written stays", INTERRUPTED)
+        except _Ended as end:
+            return fail(f"ended by {end.signal.name}; finished seeds are kept", 128 + end.signal)
         except BrokenPipeError:  # whoever read the output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
@@ -48,6 +56,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if _debugged(words):
                 raise
             return fail(str(error) or type(error).__name__)
+
+
+class _Ended(BaseException):
+    """A signal that asks this process to end."""
+
+    def __init__(self, number: int) -> None:
+        self.signal = signal.Signals(number)
+
+
+@contextlib.contextmanager
+def _ends_raised() -> Iterator[None]:
+    """Context in which signals that end a process at once raise _Ended, so that finished work is stored first."""
+
+    def end(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second one ends at once
+        raise _Ended(number)
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    numbers = [number for number in (getattr(signal, name) for name in names) if _ends_at_once(number)]
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _ends_at_once(number: int) -> bool:
+    """True for a signal that nobody handles or ignores, in the thread that may say so."""
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(number) is signal.SIG_DFL
 
 
 def _debugged(words: Sequence[str]) -> bool:

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from iclab.files import written_whole
 from iclab.spectra.checkpoints.content import Content, content
 from iclab.spectra.checkpoints.series import Checkpoint, Contents
 
@@ -42,15 +41,8 @@ class Ledger:
         """Write atomically."""
         noted = {name: asdict(one) for name, one in fresh.items()}
         page = {"version": _VERSION, "files": _stamps(checkpoint), "tensors": noted}
-        self.folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".unfinished-", dir=self.folder)
-        try:
-            with os.fdopen(handle, "w") as file:
-                json.dump(page, file)
-            os.replace(name, self._page(checkpoint))
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with written_whole(self._page(checkpoint)) as file:
+            file.write_text(json.dumps(page))
 
 
 def contents(opened: Contents) -> dict[str, Content]:

@@ -1,20 +1,17 @@
 """Do spectra mark the time at which a network that has memorized sums learns the rule behind them?
 
-A perceptron, or a transformer of one layer, trains on a fraction of all sums modulo a number and is tested on the
-others, with weight decay and, as a control from the same start, without. arXiv 2504.12916 reports that where
-generalization comes long after memorization, subspaces of the weights settle with it. Theory is the null level, in
-gray: mean and spread of each measure over random matrices of the same shapes. Simulation measures effective ranks of
-the weights of both, distances to their last state, which fall to zero by construction, so that only the control tells
-whether weights settle with generalization, and overlaps of leading directions from one state to the next. Findings of
-earlier runs: docs/studies/grokking.
+A perceptron or a transformer of one layer trains on a fraction of all sums modulo a number and is tested on the
+others, with weight decay and, from the same start, without. arXiv 2504.12916 reports that where generalization comes
+long after memorization, subspaces of the weights settle with it. Theory is the null level, in gray: mean and spread
+of each measure over random matrices of their shapes. Simulation measures effective ranks of both, distances to the
+last state, zero there by construction, so that only the control tells whether weights settle with generalization, and
+overlaps of leading directions from state to state. Findings of earlier runs: docs/studies/grokking.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from jaxtyping import Float
 
 from iclab import figures
 from iclab.claims import above, below
@@ -27,11 +24,9 @@ from iclab.study import Figure, Key, Preset, Study, View
 if TYPE_CHECKING:
     from iclab.simulation.networks.parts import Network
     from iclab.simulation.sequences import ModularAddition
-    from iclab.spectra.measures.factors import Matrix
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
-Array = np.ndarray
 Architecture = Annotated[str, OneOf(("mlp", "transformer"))]
 KNOWN = 0.99  # accuracy of what is learned
 EARLY = (0, 25, 50, 75, 100, 150, 200, 250, 300)  # first measured steps
@@ -99,41 +94,35 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     from iclab.simulation.networks.training import roles
 
     network, data = described(case)
-    pairs = data.fixed(roles(key).fixed)
+    pairs, step = data.fixed(roles(key).fixed), np.array(case.marks)
     batches = {"train": data.batch(pairs, key), "test": data.held_out(pairs)}
-    scores: dict[str, Float[Array, "step"]] = {}
-    measured, norms = {}, {}
+    layer = "" if case.network == "mlp" else "layers.0."
+    scores, measured, gate = {}, {}, {}
     for name, decay in (("", case.decay), ("control_", 0.0)):
         states = weights_along(network, data, steps=case.marks, optimizer=adamw(case.rate, decay=decay), key=key)
         for which, batch in batches.items():
             scores[name + which] = np.array([accuracy(network, state, batch) for state in states])
-        measured[name] = spectra.curves(case.marks, matrices(case, states))
-        if case.network == "transformer":
-            norms[f"{name}norm"] = spectra.least_norms(head_circuits(states, 0, heads=case.heads)[0])
+        neurons = [state[f"{layer}mlp_in.weight"].T for state in states]
+        if case.network == "mlp":
+            matrices = [[neurons], [[state["embed.weight"] for state in states]]]
+        else:
+            attended, written = head_circuits(states, 0, heads=case.heads)
+            matrices, gate[f"{name}norm"] = [written, [neurons]], spectra.least_norms(attended)
+        measured[name] = spectra.curves(case.marks, matrices)
     heights = (("train", KNOWN), ("test", 0.5), ("test", KNOWN))
-    moments = [first_above(scores[which], height, none=len(case.marks) - 1) for which, height in heights]
-    step = np.array(case.marks)
+    moments = [first_above(scores[which], height, none=len(step) - 1) for which, height in heights]
+    measures = ("distance", "effective_rank")
+    at = {name + one: getattr(found, one)[:, moments] for name, found in measured.items() for one in measures}
+    reached = {f"{name}reached": scores[f"{name}test"].max() for name in measured}
     memorized, _, generalized = step[moments]
-    at = {
-        name + measure: getattr(one, measure)[:, moments]
-        for name, one in measured.items()
-        for measure in ("distance", "effective_rank")
-    }
-    excess = float(at["distance"][0, 0] - at["control_distance"][0, 0])
+    times = {"memorized": memorized, "generalized": generalized, "delay": generalized / memorized}
+    excess = at["distance"][0, 0] - at["control_distance"][0, 0]
     return {
-        "skill": labeled(
-            {"step": step},
-            **scores,
-            reached=float(scores["test"].max()),
-            control_reached=float(scores["control_test"].max()),
-            memorized=int(memorized),
-            generalized=int(generalized),
-            delay=float(generalized / memorized),
-        ),
+        "skill": labeled({"step": step}, **scores, **reached, **times),
         "network": measured[""],
         "control": measured["control_"],
         "moments": labeled({"matrix": None, "moment": None}, excess=excess, step=("moment", step[moments]), **at),
-        **({"gate": labeled({"step": step}, **norms)} if norms else {}),
+        **({"gate": labeled({"step": step}, **gate)} if gate else {}),
     }
 
 
@@ -153,19 +142,10 @@ def described(case: Case) -> "tuple[Network, ModularAddition]":
     return network, data
 
 
-def matrices(case: Case, states: Sequence[Mapping[str, Any]]) -> "Sequence[Sequence[Sequence[Matrix]]]":
-    """The matrices (kind, copy, state) whose spectra are taken."""
-    if case.network == "mlp":
-        return [[[state["mlp_in.weight"].T for state in states]], [[state["embed.weight"] for state in states]]]
-    _, written = head_circuits(states, 0, heads=case.heads)
-    return [written, [[state["layers.0.mlp_in.weight"].T for state in states]]]
-
-
 def figure(view: View, figure: Figure) -> None:
     """Accuracy; then ranks, distances and overlaps of two kinds of matrices, with null levels in gray."""
     runs = (("control", figures.COLORS[1], "no weight decay"), ("network", figures.COLORS[0], "weight decay"))
-    names = [kind.name for kind in kinds(view.case)]
-    held_out, train = spectra.panels(figure, view, names, runs, scale="log")
+    held_out, train = spectra.panels(figure, view, [kind.name for kind in kinds(view.case)], runs, scale="log")
     if view.simulation:
         found = view.simulation.skill
         for (_, color, label), control in zip(runs, ("control_", ""), strict=True):
@@ -182,28 +162,18 @@ BOTH = spectra.SPECTRA | vocabulary(  # of the network and its control
     reached=("A", "largest accuracy on the held-out pairs"),
 )
 CONTROL = {f"control_{name}": replace(one, words=f"{one.words}, no decay") for name, one in BOTH.items()}
-WORDS = (
-    BOTH
-    | CONTROL
-    | vocabulary(
-        {"moments/step": ("s", "first measured step of a moment: memorized, half of the held-out pairs known, all")},
-        memorized=("s", "first measured step with the training pairs known, else the last"),
-        generalized=("s", "first measured step with the held-out pairs known, else the last"),
-        delay=("s/s", "step at which the held-out pairs are known over that of the training pairs"),
-        excess=("Δδ", "distance of the first kind of matrix over that without decay, when training pairs are known"),
-    )
+WORDS = vocabulary(
+    {"moments/step": ("s", "first measured step of a moment: memorized, half of the held-out pairs known, all")},
+    memorized=("s", "first measured step with the training pairs known, else the last"),
+    generalized=("s", "first measured step with the held-out pairs known, else the last"),
+    delay=("s/s", "step at which the held-out pairs are known over that of the training pairs"),
+    excess=("Δδ", "distance of the first kind of matrix over that without decay, when training pairs are known"),
 )
-
 FULL = Case(network="transformer", fraction=0.4, width=48, hidden=192, rate=0.004, steps=4500)
-
 STUDY = Study(
-    name="grokking",
-    question=str(__doc__),
-    version=1,
+    name="grokking", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(12.0, 4.8)), "full": Preset(FULL, seeds=3, size=(12.0, 4.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         below("skill/memorized", "The training pairs are learned early.", 300),
         above("skill/reached", "The held-out pairs are learned by the end of the run.", KNOWN),
@@ -212,5 +182,6 @@ STUDY = Study(
         above("moments/excess", "At memorization the first matrix is farther from its end than in the control.", 0.1),
         above("network/least_norm", "No measured matrix has faded.", spectra.FADED),
     ),
-    vocabulary=WORDS,
-)
+    unjudged=spectra.NULL_LEVELS,
+    vocabulary=BOTH | CONTROL | WORDS,
+)  # fmt: skip

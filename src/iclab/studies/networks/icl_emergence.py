@@ -87,16 +87,14 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 
     for_test, *for_networks = jax.random.split(key, 3)
     data = PeriodicSequences(case.vocabulary, case.length, case.shortest, case.longest, case.batch)
-    test = data.test((), for_test, case.tested)
-    steps = range(0, case.steps + 1, case.every)
-    optimizer = adamw(case.rate, decay=case.decay)
+    test, steps = data.test((), for_test, case.tested), range(0, case.steps + 1, case.every)
 
     def trained(layers: int, marks: list[int], run: Key) -> tuple[Float[Array, "_"], Labeled]:
         network = Transformer(
             length=case.length, outputs=case.vocabulary, vocabulary=case.vocabulary, layers=layers,
             width=case.width, heads=case.heads, positions="shortformer",
         )  # fmt: skip
-        states = weights_along(network, data, steps=marks, optimizer=optimizer, key=run)
+        states = weights_along(network, data, steps=marks, optimizer=adamw(case.rate, decay=case.decay), key=run)
         scores = np.array([accuracy(network, state, test) for state in states])
         circuits = spectra.head_circuits(states[: len(steps)], layers - 1, heads=case.heads)
         return scores, spectra.curves(steps, circuits)
@@ -104,24 +102,17 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     two, network = trained(2, [*steps], for_networks[0])
     one, control = trained(1, [*steps, case.control_steps], for_networks[1])
     begin, end = rise(two)
-    opened, half, control_half = begin * case.every, half_way(network), half_way(control)
-    pace: dict[str, Array] = {}
+    opened, solved, half = begin * case.every, end * case.every, half_way(network)
+    pace = {}
     for prefix, run in (("", network), ("control_", control)):
         pace[f"{prefix}inside"], pace[f"{prefix}outside"] = paces(run.effective_rank / case.every, begin, end)
     axes, lead = {"matrix": None}, float(network.marginal_rank[0, -1] - control.marginal_rank[0, -1])
     return {
-        "skill": labeled(
-            {"step": steps}, accuracy=two, control=one[:-1], reached=float(np.max(two)), control_last=float(one[-1])
-        ),
+        "skill": labeled({"step": steps}, accuracy=two, control=one[:-1], reached=np.max(two), control_last=one[-1]),
         "network": network,
         "control": control,
         "timing": labeled(
-            axes,
-            opened=opened,
-            solved=end * case.every,
-            half_way=half,
-            wait=half - opened,
-            control_half_way=control_half,
+            axes, opened=opened, solved=solved, half_way=half, wait=half - opened, control_half_way=half_way(control)
         ),
         "pace": labeled(axes, **pace, lead=lead),
     }
@@ -154,18 +145,14 @@ def figure(view: View, figure: Figure) -> None:
     """Accuracy; then ranks, distances and overlaps of the circuits of the last layer, with null levels in gray."""
     runs = (("control", figures.COLORS[1], "one layer"), ("network", figures.COLORS[0], "two layers"))
     skill, rest = spectra.panels(figure, view, KINDS, runs, scale="linear")
-    chance = float(view.theory.chance.accuracy)
-    skill.axhline(chance, color="#777777", lw=0.8, ls=":", label="chance")
+    skill.axhline(float(view.theory.chance.accuracy), color="#777777", lw=0.8, ls=":", label="chance")
     if view.simulation:
-        found = view.simulation.skill
+        found, rise = view.simulation.skill, view.simulation.timing.median("seed")
         for (_, color, label), name in zip(runs, ("control", "accuracy"), strict=True):
             figures.seed_lines(skill, found.step, found[name].values, color=color, label=label)
-        rise = view.simulation.timing.median("seed")
+        label = f"two layers rise from\n{ALONE:g} to {SOLVED:g}, median"
         for panel in (axes for axes in figure.axes if axes is not rest):
-            panel.axvspan(
-                float(rise.opened), float(rise.solved), color="#fdf3c4", lw=0, zorder=-1,
-                label=f"two layers rise from\n{ALONE:g} to {SOLVED:g}, median",
-            )  # fmt: skip
+            panel.axvspan(float(rise.opened), float(rise.solved), color="#fdf3c4", lw=0, zorder=-1, label=label)
     skill.set(title="accuracy on tokens\nseen a period before", xlabel="steps of training", ylim=(0, 1))
     skill.tick_params(labelbottom=True)
     rest.axis("off")
@@ -191,20 +178,16 @@ WORDS = vocabulary(
 )
 
 FULL = Case(steps=2000, control_steps=3000, every=25)
-
 STUDY = Study(
-    name="icl-emergence",
-    question=str(__doc__),
-    version=1,
+    name="icl-emergence", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(12.0, 4.8)), "full": Preset(FULL, seeds=8, size=(12.0, 4.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         above("skill/reached", f"Two layers pass {SOLVED:g} within the run.", SOLVED),
         below("skill/control_last", f"One layer is still below {ALONE:g} after its longer training.", ALONE),
         above("timing/wait", "No circuit of two layers is half way to its last state before the rise.", 0),
         above("pace/lead", "The query-key rank without its leading value ends higher than in one layer.", 1),
     ),
+    unjudged=spectra.NULL_LEVELS | {"theory/chance/accuracy": "one over the number of tokens"},
     vocabulary=spectra.SPECTRA | WORDS,
-)
+)  # fmt: skip

@@ -3,7 +3,7 @@
 Weights in memory are measured by the functions of `iclab.spectra` that observe checkpoints.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from iclab.spectra.measures.factors import Matrix, Product
 
 __all__ = [
-    "FADED", "LEADING", "PANELS", "SPECTRA", "Heads", "Kind", "curves", "first_above", "head_circuits",
+    "FADED", "LEADING", "NULL_LEVELS", "PANELS", "SPECTRA", "Heads", "Kind", "curves", "first_above", "head_circuits",
     "least_norms", "levels", "panels", "require_heads",
 ]  # fmt: skip
 
@@ -38,6 +38,7 @@ PANELS = (
     ("distance", "distance to the last state"),
     ("overlap", "overlap with state before"),
 )
+NULL_LEVELS = {f"theory/levels/{name}": "a null level, for comparison" for name, _ in PANELS}
 SPECTRA = vocabulary(
     {
         "levels/distance": ("δ", "distance of the row space to another"),
@@ -83,12 +84,11 @@ def levels(kinds: Sequence[Kind]) -> Labeled:
 
 
 def _levels(kind: Kind) -> dict[str, tuple[float, float]]:
-    size, rank = kind.shape[-1], min(kind.shape)
-    spread_over, _ = null.level(kind.shape, participation_ratio)
+    size, (spread_over, _) = kind.shape[-1], null.level(kind.shape, participation_ratio)
     level = {
         "effective_rank": null.level(kind.shape, "effective_rank"),
         "marginal_rank": null.level(kind.shape, "marginal_effective_rank"),
-        "distance": null.distance_level(size, rank, participation=spread_over),
+        "distance": null.distance_level(size, min(kind.shape), participation=spread_over),
         "overlap": null.overlap_level(size, LEADING),
     }
     each = np.sqrt(kind.copies)
@@ -101,14 +101,11 @@ def curves(steps: Sequence[int], matrices: "Sequence[Sequence[Sequence[Matrix]]]
     Means over the matrices of a kind. Distances are zero at the last step by construction.
     """
     kinds = [[_measurements(series) for series in copies] for copies in matrices]
-    along = {name: ("matrix", "later" if name == "overlap" else "step") for name, _ in PANELS}
     norm = np.array([_least([one["norm"] for one in copies]) for copies in kinds])
+    means = {name: [np.mean([one[name] for one in copies], axis=0) for copies in kinds] for name, _ in PANELS}
     return labeled(
         {"step": steps, "later": steps[1:], "matrix": None},
-        **{
-            name: (axes, np.array([np.mean([one[name] for one in copies], axis=0) for copies in kinds]))
-            for name, axes in along.items()
-        },
+        **{name: (("matrix", "later" if name == "overlap" else "step"), rows) for name, rows in means.items()},
         norm=(("matrix", "step"), norm),
         least_norm=float(np.min(norm)),
     )
@@ -141,14 +138,10 @@ def head_circuits(
     states: Sequence[Mapping[str, Any]], layer: int, *, heads: int
 ) -> "tuple[list[list[Product]], list[list[Product]]]":
     """Query-key and output-value circuits (head, step) of a layer, as read from checkpoints of such a network."""
-    config = {"model_type": "iclab", "heads": heads}
-    series = checkpoints.of_states(states, config=config)
-    read = [[planned(one.open()).attention("", layer)] for one in series]
-
-    def along(circuit: "Callable[..., Product]") -> "list[list[Product]]":
-        return [[circuit(weights, 0, head) for weights in read] for head in range(heads)]
-
-    return along(query_key), along(output_value)
+    series = checkpoints.of_states(states, config={"model_type": "iclab", "heads": heads})
+    read, each = [[planned(one.open()).attention("", layer)] for one in series], range(heads)
+    attended = [[query_key(weights, 0, head) for weights in read] for head in each]
+    return attended, [[output_value(weights, 0, head) for weights in read] for head in each]
 
 
 def panels(
@@ -176,14 +169,9 @@ def panels(
     for panel in axes[-1]:
         panel.set_xlabel("steps of training")
         if scale == "log" and steps:
-            _log_steps(panel, steps[0], steps[-1])
+            first, decades = steps[0], range(int(np.ceil(np.log10(steps[0]))), int(np.log10(steps[-1])) + 1)
+            panel.set_xscale("symlog", linthresh=first, linscale=0.5)
+            panel.set_xticks([0, *(10**power for power in decades)])
+            panel.minorticks_off()
+            panel.set_xlabel(f"steps (log from {first} on)")
     return list(axes[:, 0])
-
-
-def _log_steps(axes: Axes, first: int, last: int) -> None:
-    """A scale of steps that is log from the first on and linear before it, so that the start is on it."""
-    powers = range(int(np.ceil(np.log10(first))), int(np.log10(last)) + 1)
-    axes.set_xscale("symlog", linthresh=first, linscale=0.5)
-    axes.set_xticks([0, *(10**power for power in powers)])
-    axes.minorticks_off()
-    axes.set_xlabel(f"steps (log from {first} on)")

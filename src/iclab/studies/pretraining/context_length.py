@@ -154,13 +154,9 @@ FULL = Case(
 )  # fmt: skip
 _FEW = "Means of drawn runs on few sequences tend to the limit on"
 STUDY = Study(
-    name="context-length",
-    question=str(__doc__),
-    version=2,
+    name="context-length", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(9.0, 6.8)), "full": Preset(FULL, seeds=8, size=(9.0, 6.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         LeastAtBest(),
         LimitOfMeans(f"{_FEW} tasks of the pool.", "runs_known", variables=("idg",)),
@@ -172,4 +168,4 @@ STUDY = Study(
         error=("e(α*)", "error at the best length", "label²"),
         test_alpha=("α_test", "examples of a test context, N/D"),
     ),
-)
+)  # fmt: skip

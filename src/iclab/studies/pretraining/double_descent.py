@@ -113,16 +113,12 @@ FULL = Case(
     drawn_tau=(0.2, 0.5, 0.85, 1.15, 1.5, 2.0), draws=Draws((25, 50, 100), (8, 2, 1)),
 )  # fmt: skip
 STUDY = Study(
-    name="double-descent",
-    question=str(__doc__),
-    version=2,
+    name="double-descent", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory,
-    simulation=simulated,
-    figure=figure,
+    theory=theory, simulation=simulated, figure=figure,
     claims=(
         in_dimension("theory/pool_at/icl", "The pool prediction tends to the limit.", theory="limit_at/icl"),
         MEANS_TEND,
     ),
     vocabulary=SIZES,
-)
+)  # fmt: skip

@@ -88,17 +88,13 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(tau=(0.5, 1.5, 2.0, 4.0), pools=8, draws=Draws((25, 50, 100), (24, 10, 4)))
 STUDY = Study(
-    name="finite-size",
-    question=str(__doc__),
-    version=1,
+    name="finite-size", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
-    theory=theory,
-    simulation=simulated,
-    figure=figure,
+    theory=theory, simulation=simulated, figure=figure,
     claims=(
         LimitOfMeans("Means of drawn runs tend to the proportional limit.", theory="limit"),
         LimitOfMeans("The pool prediction tends to the means too.", theory="pool"),
         CloseMeans("The leverage prediction is close to the means.", most=0.015, theory="leverage"),
     ),
     vocabulary=SIZES,
-)
+)  # fmt: skip

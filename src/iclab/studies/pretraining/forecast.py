@@ -124,13 +124,9 @@ class Coverage:
 
 FULL = Case(dimension=40, tau=(0.2, 0.5, 1.5, 2.0, 4.0, 8.0), route="auto")
 STUDY = Study(
-    name="forecast",
-    question=str(__doc__),
-    version=1,
+    name="forecast", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), size=(8.0, 3.6)), "full": Preset(FULL, size=(8.0, 3.6))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(Coverage(0.90), Coverage(0.99, at_most=True)),
     vocabulary=SIZES
     | vocabulary(
@@ -141,4 +137,4 @@ STUDY = Study(
         icl_covered=("share(e_ICL)", "share of fresh runs in the band: error on new tasks"),
         idg_covered=("share(e_IDG)", "share of fresh runs in the band: error on tasks of the pool"),
     ),
-)
+)  # fmt: skip

@@ -103,13 +103,9 @@ FULL = Case(kappa=Span(0.1, 2.1, 401), noise=Span(0.01, 1.0, 300))
 _SAME = "sequences the formula gives the border that a scan of all context lengths finds."
 _CRITICAL = ("κ_c", "critical number of tasks for each dimension")
 STUDY = Study(
-    name="non-monotone-context",
-    question=str(__doc__),
-    version=1,
+    name="non-monotone-context", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), size=(11.0, 3.6)), "full": Preset(FULL, size=(11.0, 3.6))},
-    theory=theory,
-    simulation=None,
-    figure=figure,
+    theory=theory, simulation=None, figure=figure,
     claims=(
         Within("theory/scanned_few/kappa", f"With few {_SAME}", most=1e-5, theory="critical_few/kappa"),
         Within("theory/scanned_many/kappa", f"With many {_SAME}", most=1e-5, theory="critical_many/kappa"),
@@ -118,4 +114,4 @@ STUDY = Study(
         {f"{name}_{kind}/kappa": _CRITICAL for name in ("line", "critical", "scanned") for kind in ("few", "many")},
         alpha=("α*", "best number of examples for each dimension"),
     ),
-)
+)  # fmt: skip

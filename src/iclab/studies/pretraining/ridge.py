@@ -125,17 +125,13 @@ FULL = Case(
     draws=Draws((25, 50, 100), (8, 2, 1)),
 )  # fmt: skip
 STUDY = Study(
-    name="ridge",
-    question=str(__doc__),
-    version=2,
+    name="ridge", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory,
-    simulation=simulated,
-    figure=figure,
+    theory=theory, simulation=simulated, figure=figure,
     claims=(ExactWithoutRidge(), MEANS_TEND),
     vocabulary=SIZES
     | vocabulary(
         icl_ridge=("λ_ICL", "ridge of least error on new tasks"),
         idg_ridge=("λ_IDG", "ridge of least error on tasks of the pool"),
     ),
-)
+)  # fmt: skip

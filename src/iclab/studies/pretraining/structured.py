@@ -107,13 +107,9 @@ def figure(view: View, figure: Figure) -> None:
 
 FULL = Case(drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1)))
 STUDY = Study(
-    name="structured",
-    question=str(__doc__),
-    version=1,
+    name="structured", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
-    theory=theory,
-    simulation=simulated,
-    figure=figure,
+    theory=theory, simulation=simulated, figure=figure,
     claims=(LimitOfMeans("Means tend to the limit, on new tasks of another law and on the pool."),),
     vocabulary=SIZES,
-)
+)  # fmt: skip

@@ -161,13 +161,9 @@ FULL = Case(
     bayes_kappa=(0.5, 2.0, 5.0), contexts=2000, drawn_contexts=100,
 )  # fmt: skip
 STUDY = Study(
-    name="task-diversity",
-    question=str(__doc__),
-    version=2,
+    name="task-diversity", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory,
-    simulation=simulation,
-    figure=figure,
+    theory=theory, simulation=simulation, figure=figure,
     claims=(
         in_dimension("theory/pool/gap", "The mean gap of given pools tends to the limit.", theory="limit/gap"),
         MEANS_TEND,
@@ -180,4 +176,4 @@ STUDY = Study(
         log_tasks=("s", "ln K for each dimension", "nat"),
         error=("e_ridge", "error of ridge regression at ridge ρ", "label²"),
     ),
-)
+)  # fmt: skip
