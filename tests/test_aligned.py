@@ -50,6 +50,12 @@ def test_aligned_values_are_the_flow_from_above_and_below_the_rest_point(start: 
     assert_allclose(aligned_loss(problem, start, time), flow.loss, rtol=1e-8)
 
 
+def test_an_aligned_value_that_has_come_to_rest_is_a_number_at_every_later_time() -> None:
+    problem, time = Regression(eigenvalues=(0.4, 0.3, 0.2, 0.1), context_length=31), np.geomspace(0.4, 15478, 600)
+    values = aligned_values(problem, [0.1, 0.1, 0.1, 1 / 52.243], time)  # some roots lie at 1 to rounding
+    assert np.all(np.diff(values, axis=0) >= -1e-12)
+
+
 def test_an_aligned_start_at_the_rest_point_stays() -> None:
     rest = np.cbrt(1 / (np.array(NON_WHITE.eigenvalues) * 32 / 31 + 1 / 31))
     assert_allclose(aligned_values(NON_WHITE, rest, [0.0, 1.0, 1e5])[-1], rest, rtol=1e-14)

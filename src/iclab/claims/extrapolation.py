@@ -26,27 +26,27 @@ class Extrapolated:
 def extrapolated(
     gaps: Float[Array, "seed entry size"], sizes: Float[Array, "size"], orders: Sequence[float] = (1.0, 2.0)
 ) -> Extrapolated:
-    """Gaps a of a + b/size^order, by least squares with weights from the scatter that entries of a size share.
+    """Gaps a of a + b/size^order + ..., by least squares with weights from the scatter that entries of a size share.
 
-    The error of the model is the larger one of two changes of the mean: a with the next order, and a without the
-    smallest size. Residuals of the fit, with the next order where there are four sizes or more, that are larger than
-    the errors of the means (F test, 1 %) show another order.
+    The last of the orders is the next one: it is left out. The error of the model is the larger one of two changes of
+    the mean: a with the next order, and a without the smallest size. Residuals of the fit, with the next order where sizes are enough, that are
+    larger than the errors of the means (F test, 1 %) show another order.
     """
     seeds, entries, count = gaps.shape
-    if count < 3:
+    if count <= len(orders):
         nothing = np.full((seeds, entries), np.nan)
         return Extrapolated(nothing, np.full(entries, np.inf), fits=False)
-    first, second = (np.asarray(sizes, dtype=float) ** -order for order in orders[:2])
+    *own, second = (np.asarray(sizes, dtype=float) ** -order for order in orders)
     spread = _shared_scatter(gaps)
     weights = 1 / np.maximum(spread, max(float(np.max(spread)) * 1e-3, ROUNDING))
-    whole = _operator([first], weights)
+    whole = _operator(own, weights)
     mean = gaps.mean(axis=0)
-    changes = [mean @ (_operator([first, second], weights) - whole)]
-    smallest = int(np.argmax(first))
+    changes = [mean @ (_operator([*own, second], weights) - whole)]
+    smallest = int(np.argmax(second))
     kept = np.arange(count) != smallest
-    changes.append(mean[:, kept] @ _operator([first[kept]], weights[kept]) - mean @ whole)
+    changes.append(mean[:, kept] @ _operator([power[kept] for power in own], weights[kept]) - mean @ whole)
     model = np.nan_to_num(np.max(np.abs(changes), axis=0), nan=0.0)  # of an entry that is missing in some seed
-    return Extrapolated(gaps @ whole, model, fits=_fits(gaps, [first, second][: count - 2], weights))
+    return Extrapolated(gaps @ whole, model, fits=_fits(gaps, [*own, second][: count - 2], weights))
 
 
 def _shared_scatter(gaps: Float[Array, "seed entry size"]) -> Float[Array, "size"]:

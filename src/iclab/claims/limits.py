@@ -37,7 +37,7 @@ class Tends:
     meaning: str
     tolerance: float
     along: str  # the axis
-    orders: tuple[float, float] = (1.0, 2.0)
+    orders: tuple[float, ...] = (1.0, 2.0)  # kept in the fit, and last the next one
     theory: str | None = None  # the variable of theory, where its name is another one
     floor: str | float = 0.0  # a number or a variable of theory
     unit: Unit = "theory"
@@ -51,7 +51,10 @@ class Tends:
         found = self._judged(left, result)
         if not fits:
             sizes = np.unique(comparison.places[self.along])
-            reason = "3 sizes or more are needed" if len(sizes) < 3 else "sizes too small for the stated order"
+            least = len(self.orders) + 1
+            reason = (
+                f"{least} sizes or more are needed" if len(sizes) < least else "sizes too small for the stated order"
+            )
             found = replace(found, outcome="open", reason=reason)
         return verdict_of(
             found, claim=f"limit in {self.along.replace('_', ' ')}", meaning=self.meaning,
@@ -107,15 +110,16 @@ class ExactInRate:
     flow: str = "flow/loss"
     descent: str = "rates/loss"
     tolerance: float = 1e-3
+    orders: tuple[float, ...] = (1.0, 2.0)  # kept in the fit, and last the next one
     meaning: str = "Gradient descent becomes its gradient flow, from the same start on the same moments."
     at_all_times: ClassVar[bool] = True  # also of a run that is not finished
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The verdict on the largest remainder; open with fewer than three rates."""
+        """The verdict on the largest remainder; open with too few rates."""
         comparison = self._comparison(result)
         found = judged(self._left(comparison))
         if not np.isfinite(found.within):
-            found = replace(found, outcome="open", reason="3 rates or more are needed")
+            found = replace(found, outcome="open", reason=f"{len(self.orders) + 1} rates or more are needed")
         elif found.outcome != "holds" and (reason := rises(result, self.descent)):
             found = replace(found, outcome="open", reason=reason)
         _, gaps = _along(comparison, "rate")
@@ -136,8 +140,7 @@ class ExactInRate:
 
     def _left(self, comparison: Comparison) -> Deviations:
         rates, gaps = _along(comparison, "rate")
-        found = extrapolated(gaps, 1 / rates)
-
+        found = extrapolated(gaps, 1 / rates, self.orders)
         left = np.max(abs(found.gap), axis=1, keepdims=True)
         model = float(np.max(found.model, initial=0.0))
         return Deviations(left, ("remainder",), self.tolerance, ROUNDING, model, drawn=comparison.drawn, signed=True)

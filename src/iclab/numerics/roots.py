@@ -42,6 +42,9 @@ def increasing_root(
         for count in range(300):
             value, slope = function(point)
             step = -np.divide(value, slope)
+            step = np.where(settled & np.isnan(step), 0.0, step)[
+                ()
+            ]  # ∞/∞ where a root lies on the end of its bracket
             newton = point * np.exp(step)
             size = abs(step)
             settled = settled | (size <= _SHARP) | ((before <= _SHORT) & (size <= before**2))
