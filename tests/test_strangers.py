@@ -18,11 +18,11 @@ COUNT = 40
 
 
 def drawn_problem(number: int) -> Regression:
-    """A problem of up to six dimensions, a spectrum over three decades and up to 100 examples, half with noise."""
+    """A problem of up to six dimensions, a spectrum over three decades and up to 100 examples, two of three noisy."""
     rng = np.random.default_rng(1000 + number)
     spectrum = 10 ** rng.uniform(-2.5, 0.5, rng.integers(1, 7))
     length = round(float(np.exp(rng.uniform(0, np.log(100)))))
-    noise = round(float(rng.choice([0.0, 10 ** rng.uniform(-2, 0.5)])), 3)
+    noise = round(float(10 ** rng.uniform(-2, 0.5)), 3) if number % 3 else 0.0
     return Regression(tuple(sorted((float(f"{value:.3g}") for value in spectrum), reverse=True)), length, noise)
 
 

@@ -13,7 +13,8 @@ __all__ = ["NOT_JUDGED", "WORDS", "limits", "settled"]
 
 FOLLOWED = "problem", "heads", "initial"  # fields from which the rate and the steps follow
 SEEDS = 8  # whose drops are predicted
-MARGIN = 1.3  # of the horizon over the last drop predicted
+MARGIN = 2.0  # of the horizon over the last drop predicted, so that the rest after it shows
+SHORTEST = 1.2  # margin that is enough where a longer one is not affordable
 VISIBLE, EVERY = 2e-3, 1e-4  # how close to its least value the loss is when visible drops are done, and when all are
 FINEST = 16.0  # divisor of the largest stable rate, where that many steps are cheap
 CHEAP = 0.25  # share of the affordable steps up to which the rate is finer than it must be
@@ -39,8 +40,8 @@ def settled(start: Callable[[Any, int], Layer]) -> Callable[[Any, frozenset[str]
         """Rate and steps follow from problem, heads and initial where these are changed, unless flags state them.
 
         The rate is the largest that 999 of 1000 drawn training sets bear, or up to sixteen times finer where that is
-        cheap; the steps reach 1.3 times the last drop predicted, but end so that a run of the default seeds
-        takes about a minute at most.
+        cheap; the steps reach twice the last drop predicted, but end so that a run of the default seeds takes about a
+        minute at most.
         """
         if {"rate", "steps"} <= stated or all(getattr(case, name) == getattr(like, name) for name in FOLLOWED):
             return case
@@ -51,9 +52,10 @@ def settled(start: Callable[[Any, int], Layer]) -> Callable[[Any, frozenset[str]
         most = min(LONGEST, max(FEWEST, int(SECONDS * 1e6 / _microseconds(case))))
         coarsest = _stable_rate(case, starts[0])
         pace = case.rate if "rate" in stated or not isfinite(coarsest) else coarsest
-        horizon = MARGIN * max(_time(case, one) for one in starts)
-        if horizon / pace > most:
-            horizon = MARGIN * max(_time(case, one, VISIBLE) for one in starts)
+        done = max(_time(case, one) for one in starts)
+        if SHORTEST * done / pace > most:
+            done = max(_time(case, one, VISIBLE) for one in starts)
+        horizon = MARGIN * done
         rate, steps = pace, case.steps
         if "rate" not in stated and isfinite(coarsest):
             cheap = steps if "steps" in stated else CHEAP * most
