@@ -113,7 +113,9 @@ def test_flags_override_what_follows(tmp_path: Path, capsys: pytest.CaptureFixtu
     cases = []
     for more in ([], ["--steps", "500"], ["--rate=0.001"]):
         assert main([*words, *more]) == 0
-        cases.append(json.loads(capsys.readouterr().out)["case"])
+        shown = capsys.readouterr()
+        cases.append(json.loads(shown.out)["case"])
+        assert "follow from the problem" in shown.err
     study = STUDIES["abrupt-drop"]
     free = study.case(problem=Regression((2.0, 1.0), 31))
     assert [cases[0][name] for name in ("rate", "steps")] == [free.rate, free.steps]

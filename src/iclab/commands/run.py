@@ -112,7 +112,12 @@ def _asked(study: Study, default: Any, flags: Sequence[str]) -> tuple[Any, Optio
     if study.settle is not None:
         about += "\n\n" + " ".join((study.settle.__doc__ or "").split())
     chosen = parsed(form, flags, prog=f"iclab run {study.name}", description=about)
-    return study.settled(as_stated(chosen.case), stated(flags), like=default), chosen.options
+    case = as_stated(chosen.case)
+    settled = study.settled(case, stated(flags), like=default)
+    follows = [f"{name} {value}" for name, value in vars(settled).items() if value != getattr(case, name)]
+    if follows:
+        note(f"{study.name}: {', '.join(follows)} follow from the problem")
+    return settled, chosen.options
 
 
 def _time_needed(study: Study, preset: Preset, case: Any, seeds: int) -> str:
