@@ -266,6 +266,15 @@ def test_a_drop_that_follows_too_soon_leaves_its_level_open() -> None:
     assert verdict.word == "open: the flow itself is not at its level after drop 1"
 
 
+def test_a_time_that_never_comes_in_a_seed_is_missing_there() -> None:
+    groups = modes(seeds=16).to_dict()
+    never = groups["/simulation/end"].copy(deep=True)
+    for seeds, word in ((1, "open: mode 2 is there in 15 of 16 seeds"), (16, "does not hold")):
+        never.strength[:seeds, 1] = np.inf
+        result = xr.DataTree.from_dict({**groups, "/simulation/end": never})
+        assert Agrees("end/strength", "It agrees.", 0.01).verdict(result).word == word
+
+
 def counted(values: list[float]) -> xr.DataTree:
     return tree(
         theory__drops=xr.Dataset({"count": ((), 1.0)}),

@@ -54,7 +54,7 @@ def test_sharpness_is_the_largest_curvature_of_the_loss_of_many_sequences(kind: 
     with jax.enable_x64(True):
         flat, shaped = ravel_pytree(tuple(map(jax.numpy.asarray, vars(layer).values())))
         arrays = (data.cross, data.left, data.right, data.null_loss)
-        hessian = jax.hessian(lambda one: route.loss(arrays, shaped(one), 0) / 2)(flat)
+        hessian = jax.hessian(lambda one: route.loss(arrays, shaped(one), jax.numpy.array(0)) / 2)(flat)
     expected = merged_sharpness(MIXED) if kind is MergedAttention else separate_sharpness(MIXED, heads=2)
     assert_allclose(np.linalg.eigvalsh(np.asarray(hessian))[-1], expected, rtol=0.05)  # drawn, with heavy tails
 
@@ -90,9 +90,10 @@ def test_the_factor_of_drawn_sets_falls_with_their_size_and_that_of_the_contexts
 
 def drawn_share(problem: Regression, sequences: int, draws: int) -> float:
     """The share of drawn sets whose sharpness at the population's least loss is above the bound; merged layer."""
-    rng, length = np.random.default_rng(0), problem.context_length
+    rng, (length,) = np.random.default_rng(0), problem.context_lengths
     root, tasks = np.sqrt(problem.eigenvalues), np.sqrt(problem.task_spectrum)
     layer = learned(problem, MergedAttention)
+    assert isinstance(layer, MergedAttention)
     r, u = layer.value[0, -1], np.diagonal(layer.key_query[0, :-1])
     bound = merged_sharpness(problem) * drawn_sharpness_factor(problem, sequences)
     above = 0
@@ -134,12 +135,13 @@ def test_999_of_1000_drawn_sets_are_less_sharp_than_the_bound(problem: Regressio
 def test_at_the_settling_time_the_flow_is_at_its_least_loss(kind: str, problem: Regression) -> None:
     law, rng = moments(problem), np.random.default_rng(1)
     size = problem.dimension
+    least, parts = dynamics.plateaus(law)[-1], np.array([0.5, 1.02])  # the closed forms are those of small starts
     if kind == "merged":
-        start, flow = random_merged(size, 4, scale=1e-5, rng=rng), dynamics.merged_flow
+        start = random_merged(size, 4, scale=1e-5, rng=rng)
+        loss = dynamics.merged_flow(law, start, parts * settling_time(law, start)).loss
     else:
-        start, flow = random_separate(size, 6, scale=0.02, rng=rng), dynamics.separate_flow
-    done, least = settling_time(law, start), dynamics.plateaus(law)[-1]
-    loss = flow(law, start, np.array([0.5, 1.02]) * done).loss  # the closed forms are those of small starts
+        start = random_separate(size, 6, scale=0.02, rng=rng)
+        loss = dynamics.separate_flow(law, start, parts * settling_time(law, start)).loss
     assert loss[1] < 1.004 * least
     assert loss[0] > 1.01 * least
 
