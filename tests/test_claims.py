@@ -1,5 +1,6 @@
 """Claims on made-up results: what they measure, what they would notice, and what they say of missing parts."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from iclab.claims import (
     Share,
     Tends,
     Verdict,
+    excused,
     noticing,
 )
 from iclab.claims.extrapolation import extrapolated
@@ -196,7 +198,93 @@ def test_a_level_that_is_never_reached_is_open() -> None:
     groups = descents().to_dict()
     levels = xr.Dataset({"loss": ("plateau", [1.0, 0.5, 0.1, 0.01])})
     verdict = RestsAtLevels().verdict(xr.DataTree.from_dict({**groups, "/theory/levels": levels}))
-    assert verdict.word == "open: drop 3 is there in 0 of 2 seeds"
+    assert verdict.word == "open: the flow does not rest after drop 3: try more steps, or a smaller start"
+    assert verdict.number == "≤ ∞"
+
+
+def told(result: xr.DataTree, *, steps: float, made: int, rate: float = 0.1, stable: float = 0.04) -> xr.DataTree:
+    """A result whose theory knows the largest stable rate and the steps until training is done."""
+    limits = xr.Dataset(
+        {"steps": ("seed", [0.5 * steps, steps]), "rate": ("seed", [stable, stable])}, {"seed": [0, 1]}
+    )
+    found = xr.DataTree.from_dict({**result.to_dict(), "/theory/limits": limits})
+    found.attrs["case"] = json.dumps({"steps": made, "rate": rate})
+    return found
+
+
+def tried(claim: Claim, result: xr.DataTree) -> Verdict:
+    return excused(claim, claim.verdict(result), result)
+
+
+def changed(result: xr.DataTree, group: str, **variables: object) -> xr.DataTree:
+    groups = result.to_dict()
+    return xr.DataTree.from_dict({**groups, group: groups[group].assign(variables)})
+
+
+def test_of_a_run_that_ends_early_the_steps_to_try_are_named() -> None:
+    short = changed(descents(), "/theory/levels", loss=("plateau", [1.0, 0.5, 0.05]))
+    for claim in (RestsAtLevels(), RestsTend()):
+        done = tried(claim, told(short, steps=500, made=1000))
+        assert done.word in ("does not hold", "open: the flow itself is not at its level after drop 2")
+        ended = tried(claim, told(short, steps=2120, made=1000))
+        assert ended.word == (
+            "open: training ends before the last drop, try --steps 2600 (a default run is kept to about a minute)"
+        )
+        assert tried(claim, told(descents(), steps=2120, made=1000)).outcome == "holds"
+    assert "larger one" in tried(RestsTend(), told(short, steps=np.inf, made=1000)).reason
+    wrong = descents(drag=1.01)
+    assert (
+        tried(ExactInRate(), told(wrong, steps=2120, made=1000, stable=1)).outcome == "does not hold"
+    )  # at every step
+
+
+def test_of_a_drawn_run_that_rises_the_rate_to_try_is_named() -> None:
+    loss = descents()["simulation/sequences"].loss
+    high = changed(descents(), "/simulation/sequences", loss=loss * (1 + 0.5 * (loss.time > 500)))
+    assert tried(RestsTend(), high).word == ("open: the rate is too large for this training set, try a smaller one")
+    verdict = tried(RestsTend(), told(high, steps=1, made=10))
+    assert verdict.word == "open: the rate is too large for this training set, try ≤ 0.033"
+    assert tried(RestsTend(), told(descents(), steps=1, made=10)).outcome == "holds"
+    away = changed(descents(), "/simulation/sequences", loss=loss * (1 - 0.3 * (loss < 0.3)))
+    assert tried(RestsTend(), away).outcome == "does not hold"  # too low, but it never rises
+
+
+def test_descent_on_the_moments_that_rises_is_open_for_its_rate() -> None:
+    loss = descents()["simulation/rates"].loss
+    high = changed(descents(), "/simulation/rates", loss=loss + 0.3 * (loss.time > 500) * (loss.rate > 0.06))
+    assert tried(ExactInRate(), told(high, steps=1, made=10, rate=0.9)).word == (
+        "open: the rate is too large for this training set, try ≤ 0.04"
+    )
+
+
+def test_levels_closer_than_a_claim_can_tell_are_one() -> None:
+    near = changed(descents(), "/theory/levels", loss=("plateau", [1.0, 0.5, 0.1005]))
+    both = xr.DataTree.from_dict(
+        {
+            **near.to_dict(),
+            "/theory/levels": xr.Dataset({"loss": ("plateau", [1.0, 0.505, 0.5, 0.1005, 0.1])}),
+        }
+    )
+    for claim in (RestsAtLevels(), RestsTend()):
+        assert claim.verdict(both).outcome == "holds"
+        assert dict(claim.verdict(both).evidence)["entries"] == "2"
+
+
+def test_a_drop_that_follows_too_soon_leaves_its_level_open() -> None:
+    result, time = descents(), xr.DataArray(TIME, dims="time")
+    hurried = 0.5 / (1 + (time / 10) ** 4) + 0.4 / (1 + (time / 30) ** 4) + 0.1
+    flow = changed(result, "/theory/flow", loss=hurried.expand_dims(seed=2))
+    verdict = RestsAtLevels().verdict(flow)
+    assert verdict.word == "open: the flow itself is not at its level after drop 1"
+
+
+def test_a_time_that_never_comes_in_a_seed_is_missing_there() -> None:
+    groups = modes(seeds=16).to_dict()
+    never = groups["/simulation/end"].copy(deep=True)
+    for seeds, word in ((1, "open: mode 2 is there in 15 of 16 seeds"), (16, "does not hold")):
+        never.strength[:seeds, 1] = np.inf
+        result = xr.DataTree.from_dict({**groups, "/simulation/end": never})
+        assert Agrees("end/strength", "It agrees.", 0.01).verdict(result).word == word
 
 
 def counted(values: list[float]) -> xr.DataTree:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.claims import Claim, Resolution, Verdict, asked, finest, noticing
+from iclab.claims import Claim, Resolution, Verdict, asked, excused, finest, noticing
 from iclab.numerics import one_of, require, whole_number
 from iclab.outcomes import Quantity, View, quantities
 from iclab.provenance import device, environment, origin_attributes, origins, peak_memory, simulating
@@ -56,8 +56,10 @@ class Study:
     `theory(case)` and `simulation(case, key=key)` return outcomes by name. With `start(case, seed)` both are
     handed the same initial weights: `theory(case, start)`, `simulation(case, start, key=key)`. Without a
     simulation theory answers alone, however many seeds are asked for; its claims then compare theories.
-    `presets` hold the case "quick", of the report, whose class is the form of every case; "full", the published one
-    or the largest that runs in minutes; and, where the paper's own is larger still, "published".
+    `presets` hold the case "quick", of the report, whose class is the form of every case; "full", the published
+    one or the largest that runs in minutes; and, where the paper's own is larger still, "published".
+    `settle(case, stated, like)` fills in what was not stated of a case made from another, `like`, and follows from
+    its problem.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Study:
     vocabulary: Mapping[str, Quantity] = field(default_factory=dict)  # of its axes and quantities, by name
     headline: bool = False  # whether the short report shows it
     unjudged: Mapping[str, str] = field(default_factory=dict)  # drawn variables of theory, and why no claim has them
+    settle: Callable[[Any, frozenset[str], Any], Any] | None = None  # fills in what was not stated of a case
 
     def __new__(cls, *_: Any, **given: Any) -> "Study":
         """A study. Raises TypeError, with the successor, for a field of version 0.1.0."""
@@ -104,6 +107,23 @@ class Study:
     def title(self) -> str:
         """The question itself, the first line of its text."""
         return self.question.strip().split("\n")[0]
+
+    def case(self, preset: str = "quick", /, **changes: Any) -> Any:
+        """A case like that of a preset, with some fields changed; what is not stated follows from the problem.
+
+        >>> STUDIES["abrupt-drop"].case(problem=Regression((2.0, 1.0), context_length=10))
+
+        With the problem of the preset its own numbers are kept. Raises ValueError for a name that no preset has, and
+        for fields that a case has not or that must not be so.
+        """
+        like = self.preset(preset).case
+        for name in changes:
+            one_of("a field of the case", name, [entry.name for entry in dataclasses.fields(like)])
+        return self.settled(dataclasses.replace(like, **changes), changes, like=like)
+
+    def settled(self, case: Any, stated: Iterable[str], *, like: Any) -> Any:
+        """The case that was made from another by stating some fields, with the others following from its problem."""
+        return case if self.settle is None else self.settle(case, frozenset(stated), like)
 
     def run(self, case: Any = None, seeds: int | Iterable[int] | None = None) -> "xr.DataTree":
         """Ask all witnesses and label their answers: groups `theory/NAME` and `simulation/NAME`, seeds an axis.
@@ -148,9 +168,13 @@ class Study:
         return () if self.simulation is None else numbers
 
     def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
-        """The verdict on each claim that the case allows; none where a simulation was not asked for."""
+        """The verdict on each claim that the case allows; none where a simulation was not asked for.
+
+        One that does not hold because the run is unstable, or not finished, is open and says what to try.
+        """
         whole = self.simulation is None or "simulation" in result.children
-        return [noticing(claim, result) for claim in self.claims if asked(claim, result)] if whole else []
+        allowed = [claim for claim in self.claims if asked(claim, result)] if whole else []
+        return [excused(claim, noticing(claim, result), result) for claim in allowed]
 
     def resolution(self, result: "xr.DataTree") -> dict[str, Resolution]:
         """The smallest errors of theory that claims which hold would have exposed, by variable of theory.

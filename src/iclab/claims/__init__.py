@@ -9,6 +9,7 @@ from iclab.claims.bounds import Bounded, Misses, Share, above, below
 from iclab.claims.judgement import ALARM, CONFIDENCE, Deviations, Judgement, judged, judged_share
 from iclab.claims.limits import ExactInRate, Tends
 from iclab.claims.networks import CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, WhereKnown
+from iclab.claims.remedies import excused
 from iclab.claims.resolution import Resolution, finest
 from iclab.claims.training import RestsAtLevels, RestsTend
 from iclab.claims.verdict import Claim, Verdict, asked, noticing, verdict_of
@@ -16,7 +17,7 @@ from iclab.claims.verdict import Claim, Verdict, asked, noticing, verdict_of
 __all__ = [
     "ALARM", "CONFIDENCE", "Agrees", "Bounded", "Claim", "CrossesBetween", "Deviations", "ExactInRate", "Judgement",
     "Misses", "PeaksWhereFitEnds", "Resolution", "RestsAtLevels", "RestsTend", "RisesAndFalls", "Share", "Tends",
-    "Verdict", "WhereKnown", "above", "asked", "below", "finest", "judged", "judged_share",
+    "Verdict", "WhereKnown", "above", "asked", "below", "excused", "finest", "judged", "judged_share",
     "noticing", "verdict_of",
 ]  # fmt: skip
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from iclab.claims.comparison import Comparison, Unit, compared
-from iclab.claims.judgement import ROUNDING, Deviations, judged
+from iclab.claims.judgement import ROUNDING, Deviations, Judgement, judged
 from iclab.claims.paths import whole
 from iclab.claims.resolution import Resolution, resolved
 from iclab.claims.verdict import Verdict, verdict_of
@@ -43,7 +43,7 @@ class Agrees:
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The verdict; open with fewer than two seeds, and where an entry is missing in some seed."""
-        found = judged(self._deviations(self._comparison(result)))
+        found = self._judged(self._deviations(self._comparison(result)), result)
         return verdict_of(
             found, claim="agrees with theory", meaning=self.meaning, measure=UNITS[self.unit], asked=self.tolerance,
             relative=self.unit != "one",
@@ -53,6 +53,9 @@ class Agrees:
         """The smallest errors of theory that the claim would expose, by variable."""
         name = whole("theory", self.theory or self.variable)
         return {name: resolved(self._comparison(result), self._deviations, tolerance=self.tolerance)}
+
+    def _judged(self, deviations: Deviations, result: "xr.DataTree") -> Judgement:
+        return judged(deviations)
 
     def _comparison(self, result: "xr.DataTree") -> Comparison:
         theory = self.theory or self.variable

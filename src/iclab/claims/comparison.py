@@ -61,9 +61,10 @@ class Comparison:
         return np.ones_like(height) if self.unit == "one" else height
 
     def values(self) -> Float[Array, "seed entry"]:
-        """Deviations of the measurement from theory; 0 where both are the same infinity."""
+        """Deviations of the measurement from theory; 0 where both are the same infinity, NaN where only one comes."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             gap = np.where(self.measured == self.theory, 0.0, self.measured - self.theory)
+            gap = np.where(np.isinf(gap), np.nan, gap)
             return np.where(gap == 0, 0.0, gap / self.scale())
 
     def deviations(self, tolerance: float, *, numerical: float = ROUNDING) -> Deviations:

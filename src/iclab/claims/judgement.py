@@ -4,7 +4,7 @@ Rates hold for seeds that were fixed beforehand. A theory that is off by more th
 in at most 5 % of runs, however many entries there are; one that is not fails in at most one of a thousand.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,14 @@ class Deviations:
             f"{self.values.shape}.",
         )
         require(self.tolerance >= 0, f"tolerance must be >= 0; got {self.tolerance}.")
+
+    def at(self, kept: Bool[Array, "entry"]) -> "Deviations":
+        """The deviations of some entries."""
+        labels = tuple(label for label, one in zip(self.labels, kept, strict=True) if one)
+        parts = {
+            name: np.broadcast_to(getattr(self, name), len(kept))[kept] for name in ("numerical", "model", "pool")
+        }
+        return replace(self, values=self.values[:, kept], labels=labels, **parts)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -10,8 +10,9 @@ from jaxtyping import Float
 from iclab.claims.agreement import UNITS
 from iclab.claims.comparison import Comparison, Unit, compared
 from iclab.claims.extrapolation import extrapolated
-from iclab.claims.judgement import ROUNDING, Deviations, judged
+from iclab.claims.judgement import ROUNDING, Deviations, Judgement, judged
 from iclab.claims.paths import whole
+from iclab.claims.remedies import rises
 from iclab.claims.resolution import Resolution, resolved
 from iclab.claims.verdict import Verdict, verdict_of
 
@@ -47,7 +48,7 @@ class Tends:
         """The verdict on what is left; open with fewer than three sizes, and where they are too small."""
         comparison = self._comparison(result)
         left, fits = self._left(comparison)
-        found = judged(left)
+        found = self._judged(left, result)
         if not fits:
             sizes = np.unique(comparison.places[self.along])
             least = len(self.orders) + 1
@@ -66,6 +67,9 @@ class Tends:
         name = whole("theory", self.theory or self.variable)
         comparison = self._comparison(result)
         return {name: resolved(comparison, lambda one: self._left(one)[0], tolerance=self.tolerance)}
+
+    def _judged(self, left: Deviations, result: "xr.DataTree") -> Judgement:
+        return judged(left)
 
     def _comparison(self, result: "xr.DataTree") -> Comparison:
         theory = self.theory or self.variable
@@ -108,6 +112,7 @@ class ExactInRate:
     tolerance: float = 1e-3
     orders: tuple[float, ...] = (1.0, 2.0)  # kept in the fit, and last the next one
     meaning: str = "Gradient descent becomes its gradient flow, from the same start on the same moments."
+    at_all_times: ClassVar[bool] = True  # also of a run that is not finished
 
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The verdict on the largest remainder; open with too few rates."""
@@ -115,6 +120,8 @@ class ExactInRate:
         found = judged(self._left(comparison))
         if not np.isfinite(found.within):
             found = replace(found, outcome="open", reason=f"{len(self.orders) + 1} rates or more are needed")
+        elif found.outcome != "holds" and (reason := rises(result, self.descent)):
+            found = replace(found, outcome="open", reason=reason)
         _, gaps = _along(comparison, "rate")
         rates = np.unique(comparison.places["rate"])[::-1]
         shown = zip(rates, abs(gaps).max(axis=1).mean(axis=0), strict=True)

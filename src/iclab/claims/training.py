@@ -1,23 +1,37 @@
-"""Claims about curves of training: the levels at which a loss rests between its drops."""
+"""Claims about curves of training: the levels at which a loss rests between its drops.
 
-from dataclasses import dataclass
+Levels that are closer than the claim can tell, twice its tolerance, are one. Where the flow itself does not rest, or
+not yet, nothing is said of curves that follow it.
+"""
+
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float
 
 from iclab.claims.agreement import Agrees
 from iclab.claims.comparison import Comparison, paired
+from iclab.claims.judgement import Deviations, Judgement, judged
 from iclab.claims.limits import Tends
-from iclab.claims.paths import variable
-from iclab.numerics.curves import rests_and_drops
+from iclab.claims.paths import variable, whole
+from iclab.claims.remedies import steps_to_try
+from iclab.numerics.curves import rests_and_drifts
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["RestsAtLevels", "RestsTend"]
 
+Array = np.ndarray
+
 
 @dataclass(frozen=True)
 class RestsAtLevels(Agrees):
-    """A curve rests between its drops, and at its end, at the levels of theory."""
+    """A curve rests between its drops, and at its end, at the levels of theory.
+
+    The change of the curve within an e-fold of time is an error of the level at which it rests.
+    """
 
     variable: str = "theory/flow/loss"
     meaning: str = "The flow rests between its drops, and ends, at the predicted levels."
@@ -25,14 +39,21 @@ class RestsAtLevels(Agrees):
     theory: str | None = "levels/loss"
 
     def _comparison(self, result: "xr.DataTree") -> Comparison:
-        return _rests(result, self)
+        return _rests(result, self)[0]
+
+    def _judged(self, deviations: Deviations, result: "xr.DataTree") -> Judgement:
+        _, drifts = _rests(result, self)
+        errors = np.nan_to_num(np.max(drifts.measured / drifts.scale(), axis=0)) + self.numerical
+        rested = np.asarray(~np.isnan(deviations.values).any(axis=0))
+        return _where_rested(replace(deviations, numerical=errors), result, rested=rested)
 
 
 @dataclass(frozen=True)
 class RestsTend(Tends):
     """On many drawn sequences a curve rests between its drops, and at its end, at the levels of theory.
 
-    The times of the drops do not count: on a finite sample they shift by a few percent, however large it is.
+    The times of the drops do not count: on a finite sample they shift by a few percent, however large it is. The
+    distance of the flow itself from a level is an error of the level.
     """
 
     variable: str = "sequences/loss"
@@ -40,23 +61,61 @@ class RestsTend(Tends):
     tolerance: float = 0.05
     along: str = "sequences"
     theory: str | None = "levels/loss"
+    flow: str | None = "flow/loss"  # of theory: what the curve follows
 
     def _comparison(self, result: "xr.DataTree") -> Comparison:
-        return _rests(result, self, along=self.along)
+        return _rests(result, self, along=self.along)[0]
+
+    def _judged(self, left: Deviations, result: "xr.DataTree") -> Judgement:
+        if self.flow is None:
+            return judged(left)
+        flow = _rests(result, replace(self, variable=whole("theory", self.flow)))[0]
+        distance = dict(zip(flow.labels, np.max(abs(flow.values()), axis=0), strict=True))
+        errors = np.array([distance.get(label, np.nan) for label in left.labels])
+        return _where_rested(replace(left, numerical=errors + self.numerical), result, rested=np.isfinite(errors))
 
 
-def _rests(result: "xr.DataTree", claim: Agrees | Tends, along: str | None = None) -> Comparison:
-    """Rests of every curve after each drop, beside the levels; NaN where a drop never comes."""
+def _where_rested(deviations: Deviations, result: "xr.DataTree", *, rested: Bool[Array, "entry"]) -> Judgement:
+    """The judgement of the levels at which the flow rests; open, with what to try, where it misses some."""
+    found = judged(deviations.at(rested))
+    if found.outcome == "does not hold":
+        return found
+    if not rested.all():
+        missing = deviations.labels[int(np.argmin(rested))]
+        reason = f"the flow does not rest after {missing}: {steps_to_try(result)}, or a smaller start"
+        return replace(found, outcome="open", within=float("inf"), worst=missing, reason=reason)
+    errors = np.broadcast_to(deviations.numerical, len(deviations.labels))
+    if found.outcome == "open" and np.any(errors > deviations.tolerance):
+        passed = deviations.labels[int(np.argmax(errors))]
+        return replace(found, reason=f"the flow itself is not at its level after {passed}")
+    return found
+
+
+def _rests(result: "xr.DataTree", claim: Agrees | Tends, along: str | None = None) -> tuple[Comparison, Comparison]:
+    """Rests of every curve after each drop, beside the levels, and its drifts there; NaN where a drop never comes."""
     import xarray as xr
 
     curve, levels = variable(result, "simulation", claim.variable), variable(result, "theory", claim.theory or "")
     where = dict(claim.at)
     curve, levels = (one.sel({axis: where[axis] for axis in where if axis in one.dims}) for one in (curve, levels))
     levels = levels.isel(seed=0, drop=True) if "seed" in levels.dims else levels  # no seed changes them
-    rests = xr.apply_ufunc(
-        lambda time, loss, heights: rests_and_drops(time, loss, heights)[0], curve.time, curve, levels,
-        input_core_dims=[["time"], ["time"], ["plateau"]], output_core_dims=[["drop"]], vectorize=True,
+    apart = xr.apply_ufunc(
+        lambda heights: _told_apart(heights, 2 * claim.tolerance), levels,
+        input_core_dims=[["plateau"]], output_core_dims=[["plateau"]], vectorize=True,
     )  # fmt: skip
-    after, before = (levels.isel(plateau=part).rename(plateau="drop") for part in (slice(1, None), slice(None, -1)))
+    rests, drifts = xr.apply_ufunc(
+        rests_and_drifts, curve.time, curve, apart,
+        input_core_dims=[["time"], ["time"], ["plateau"]], output_core_dims=[["drop"], ["drop"]], vectorize=True,
+    )  # fmt: skip
+    after, before = (apart.isel(plateau=part).rename(plateau="drop") for part in (slice(1, None), slice(None, -1)))
     drops = after.where(after != before.values)  # levels that repeat have no drop between them
-    return paired(drops, rests, unit=claim.unit, along=along)
+    return paired(drops, rests, unit=claim.unit, along=along), paired(drops, drifts, unit=claim.unit, along=along)
+
+
+def _told_apart(heights: Float[Array, "plateau"], least: float) -> Float[Array, "plateau"]:
+    """The levels, with each that is closer than a fraction to the next lower kept one put down to it."""
+    kept = heights.copy()
+    for i in range(len(kept) - 2, -1, -1):
+        if kept[i] <= kept[i + 1] * (1 + least):
+            kept[i] = kept[i + 1]
+    return kept

@@ -1,5 +1,6 @@
 """Forms of cases: help that states the constraint on each field beside its default."""
 
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Annotated, Any, get_type_hints
 
@@ -7,7 +8,7 @@ import tyro
 
 from iclab.numerics import Checked, constraints
 
-__all__ = ["as_stated", "stating_constraints"]
+__all__ = ["as_stated", "stated", "stating_constraints"]
 
 
 def stating_constraints(case: Any) -> Any:
@@ -42,3 +43,9 @@ def as_stated(form: Any) -> Any:
         return form
     own = getattr(type(form), "_of", type(form))
     return own(**{entry.name: as_stated(getattr(form, entry.name)) for entry in fields(form)})
+
+
+def stated(flags: Sequence[str]) -> frozenset[str]:
+    """The fields of a case that flags state, whole or in a part."""
+    words = (flag[2:].partition("=")[0] for flag in flags if flag.startswith("--"))
+    return frozenset(word.partition(".")[0].replace("-", "_") for word in words)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from iclab.claims import Verdict
-from iclab.commands.forms import as_stated, stating_constraints
+from iclab.commands.forms import as_stated, stated, stating_constraints
 from iclab.commands.studies import named
 from iclab.commands.terminal import note, parsed, print_verdicts, progress, writable
 from iclab.commands.verdicts import SCHEMA, as_json, exit_code
@@ -27,7 +27,10 @@ __all__ = ["Run", "run"]
 
 @dataclass(frozen=True)
 class Run:
-    """Put the question of one study: theory, simulation, verdict and figure. See `iclab run NAME --help`."""
+    """Put the question of one study: theory, simulation, verdict and figure. See `iclab run NAME --help`.
+
+    Learning rate and steps of some studies follow from the problem where no flag states them; their help says so.
+    """
 
     name: tyro.conf.Positional[str]  # name of a study; `iclab studies` lists them
 
@@ -106,8 +109,15 @@ def _asked(study: Study, default: Any, flags: Sequence[str]) -> tuple[Any, Optio
     )
     # A paragraph on one line: tyro takes a line that begins with a number or a star for an item of a list.
     about = "\n\n".join(" ".join(part.split()) for part in study.question.split("\n\n"))
+    if study.settle is not None:
+        about += "\n\n" + " ".join((study.settle.__doc__ or "").split())
     chosen = parsed(form, flags, prog=f"iclab run {study.name}", description=about)
-    return as_stated(chosen.case), chosen.options
+    case = as_stated(chosen.case)
+    settled = study.settled(case, stated(flags), like=default)
+    follows = [f"{name} {value}" for name, value in vars(settled).items() if value != getattr(case, name)]
+    if follows:
+        note(f"{study.name}: {', '.join(follows)} follow from the problem")
+    return settled, chosen.options
 
 
 def _time_needed(study: Study, preset: Preset, case: Any, seeds: int) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from iclab.numerics.annotations import Validated
 from iclab.numerics.checks import require
 
-__all__ = ["Stage", "first_below", "rests_and_drops", "stages"]
+__all__ = ["Stage", "first_below", "rests_and_drifts", "rests_and_drops", "stages"]
 
 Array = np.ndarray
 
@@ -84,21 +84,37 @@ def rests_and_drops(
 
     A drop is the first time at which the loss is below the middle of two successive levels. The rest after it
     is the loss where |dL/d log t| is least before the next drop; after the last one, the last loss. Drops
-    that never come are NaN, and so are rests without a recorded point. Levels may repeat at the end.
+    that never come are NaN, and so are rests without a recorded point. Levels may repeat.
     """
-    time, loss = time[time > 0], loss[time > 0]
-    if len(time) < 2:
-        return np.full(len(levels) - 1, np.nan), np.full(len(levels) - 1, np.nan)
-    middles = np.where(levels[1:] < levels[:-1], 0.5 * (levels[1:] + levels[:-1]), np.nan)
-    drops = np.array([first_below(time, loss, middle) for middle in middles])
-    slope = np.abs(np.gradient(loss, np.log(time)))
-    rests = np.full(len(drops), np.nan)
-    ends = np.append(drops[1:], np.nan)
-    for i, (begin, end) in enumerate(zip(drops, ends, strict=True)):
-        inside = (time > begin) & (time < (end if np.isfinite(end) else np.inf))
-        if np.isfinite(begin) and np.any(inside):
-            rests[i] = loss[inside][np.argmin(slope[inside])] if np.isfinite(end) else loss[-1]
+    rests, drops, _ = _read(time, loss, levels)
     return rests, drops
+
+
+def rests_and_drifts(
+    time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], levels: Float[np.ndarray, "plateau"]
+) -> tuple[Float[np.ndarray, "drop"], Float[np.ndarray, "drop"]]:
+    """Rest level after each drop of a curve, as rests_and_drops, and |dL/d log t| there: its change in an e-fold."""
+    rests, _, drifts = _read(time, loss, levels)
+    return rests, drifts
+
+
+def _read(
+    time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], levels: Float[np.ndarray, "plateau"]
+) -> tuple[Float[np.ndarray, "drop"], Float[np.ndarray, "drop"], Float[np.ndarray, "drop"]]:
+    """Rests, drops and drifts of a curve."""
+    time, loss = time[time > 0], loss[time > 0]
+    rests, drops, drifts = np.full((3, len(levels) - 1), np.nan)
+    if len(time) < 2:
+        return rests, drops, drifts
+    apart = np.flatnonzero(levels[1:] < levels[:-1])
+    drops[apart] = [first_below(time, loss, 0.5 * (levels[i] + levels[i + 1])) for i in apart]
+    slope = np.abs(np.gradient(loss, np.log(time)))
+    for i, begin, end in zip(apart, drops[apart], np.append(drops[apart[1:]], np.nan), strict=True):
+        inside = np.flatnonzero((time > begin) & (time < (end if np.isfinite(end) else np.inf)))
+        if np.isfinite(begin) and len(inside):
+            at = inside[np.argmin(slope[inside])] if np.isfinite(end) else len(time) - 1
+            rests[i], drifts[i] = loss[at], slope[at]
+    return rests, drops, drifts
 
 
 def first_below(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], height: float) -> float:

@@ -16,7 +16,7 @@ from iclab.claims import Agrees, ExactInRate, RestsAtLevels, RestsTend, Share
 from iclab.outcomes import Labeled, LossCurve, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import merged_units
-from iclab.studies.dynamics import training
+from iclab.studies.dynamics import following, training
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -47,6 +47,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, LossCurve | Labeled]
         "reduced": dynamics.reduced_merged_flow(moments, dynamics.growing_amplitude(moments, start), time),
         "levels": labeled({"plateau": None}, loss=[moments.null_loss, population.best_loss(moments)]),
         "drops": labeled({}, count=1),
+        "limits": following.limits(case, start),
     }
 
 
@@ -77,5 +78,6 @@ STUDY = Study(
         Agrees("theory/flow/loss", "The D + 1 scalars follow the flow.", 0.01, theory="reduced/loss", unit="range"),
         RestsTend(), Share("drops/count", "On the largest training set the loss drops once.", least=0.5),
     ),
-    vocabulary=training.LEVELS | vocabulary(count=("n", "drops of the loss")),
+    vocabulary=training.LEVELS | following.WORDS | vocabulary(count=("n", "drops of the loss")),
+    unjudged=following.NOT_JUDGED, settle=following.settled(training.small_merged),
 )  # fmt: skip

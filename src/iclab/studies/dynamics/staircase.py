@@ -22,7 +22,7 @@ from iclab.numerics.curves import first_below, rests_and_drops
 from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import separate_units
-from iclab.studies.dynamics import training
+from iclab.studies.dynamics import following, training
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
@@ -63,6 +63,7 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
         "small_ends": ends(heads, unfinished=(scalar.value[-1] == 0) & (heads.value[-1] > 0)),
         "ends": ends(scalar),
         "held": labeled({}, modes=min(moments.dimension, case.heads)),
+        "limits": following.limits(case, start),
     }
 
 
@@ -180,9 +181,11 @@ STUDY = Study(
         RestsTend(),
         Share("held/modes", "On the largest training set each mode ends with a head of its own."),
     ),
-    vocabulary=training.LEVELS | WORDS,
-    unjudged={
+    vocabulary=training.LEVELS | following.WORDS | WORDS,
+    unjudged=following.NOT_JUDGED
+    | {
         "theory/scalar/value": "heads of this start share modes; its ends and times are judged from a smaller one",
         "theory/flow/alignment": "in the limit of small starts it ends at 1, which is judged from a smaller start",
     },
+    settle=following.settled(training.small_separate),
 )  # fmt: skip

@@ -19,7 +19,14 @@ from iclab.theory.dynamics.fixed_points import fixed_point, plateau_prediction, 
 from iclab.theory.dynamics.flows import merged_flow, separate_flow
 from iclab.theory.dynamics.heads import balanced_weights, head_flow
 from iclab.theory.dynamics.multi_output import multi_output_loss
+from iclab.theory.dynamics.settling import settling_time
 from iclab.theory.dynamics.stability import Stability, growth, merged_stability, rotations, stability
+from iclab.theory.dynamics.stable_rate import (
+    drawn_sharpness_factor,
+    merged_sharpness,
+    separate_sharpness,
+    stable_rate,
+)
 
 __all__ = [
     "CommutingModes",
@@ -30,6 +37,7 @@ __all__ = [
     "blow_up_times",
     "commuting_modes",
     "conserved",
+    "drawn_sharpness_factor",
     "drop_times",
     "fixed_point",
     "growing_amplitude",
@@ -37,6 +45,7 @@ __all__ = [
     "half_drop_shift",
     "head_flow",
     "merged_flow",
+    "merged_sharpness",
     "merged_stability",
     "multi_output_loss",
     "plateau_prediction",
@@ -45,7 +54,10 @@ __all__ = [
     "reduced_merged_flow",
     "rotations",
     "separate_flow",
+    "separate_sharpness",
+    "settling_time",
     "stability",
+    "stable_rate",
     "white_drop_time",
     "white_merged_loss",
 ]
