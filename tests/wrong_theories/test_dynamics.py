@@ -1,10 +1,10 @@
 """Wrong theories of training dynamics.
 
-Rows of the list that no study of this group can notice have fast tests: `multi_output_loss`, as no study has several
-outputs (tests/test_multi_output.py); `conserved`, which the study of conservation has (tests/test_conserved.py);
-`growth_rates`, which no study shows, and the term Q6/N² of the moments of mixtures, a thousandth of their losses
-(tests/test_mixture.py); drop times whose signal lacks 1/(g v*), less than a thousandth of the times of small starts and
-less than the scatter of others (tests/test_escape.py).
+Rows of the list that no study of this group can notice have fast tests: `multi_output_loss`, as no study has
+several outputs (tests/test_multi_output.py); `conserved`, which the study of conservation has
+(tests/test_conserved.py); `growth_rates`, which no study shows, and the term Q6/N² of the moments of mixtures, a
+thousandth of their losses (tests/test_mixture.py); drop times whose signal lacks 1/(g v*), less than a thousandth
+of the times of small starts and less than the scatter of others (tests/test_escape.py).
 """
 
 from collections.abc import Callable

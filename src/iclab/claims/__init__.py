@@ -20,7 +20,3 @@ __all__ = [
     "Verdict", "WhereKnown", "above", "asked", "below", "excused", "finest", "judged", "judged_share",
     "noticing", "verdict_of",
 ]  # fmt: skip
-
-from iclab.claims.unconverted import SLACK, Old, fitted_order  # noqa: F401
-
-Within = WithinErrors = Limit = LimitOfMeans = CloseMeans = LimitInSequences = RestsNearLevels = Vanishes = Old
