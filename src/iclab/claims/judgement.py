@@ -88,18 +88,18 @@ def judged(deviations: Deviations) -> Judgement:
     size, scatter = _means(deviations, whole)
     error = _errors(deviations)[whole]
     labels = [label for label, known in zip(deviations.labels, whole, strict=True) if known]
-    room = deviations.tolerance - size
+    slack = deviations.tolerance - size
     degrees = max(seeds - 1, 1)
-    reach = -room + _quantile(degrees, CONFIDENCE) * scatter / np.sqrt(seeds) + error
-    short = room + _quantile(degrees, 1 - ALARM / (2 * count)) * scatter / np.sqrt(seeds) + error
+    reach = -slack + _quantile(degrees, CONFIDENCE) * scatter / np.sqrt(seeds) + error
+    short = slack + _quantile(degrees, 1 - ALARM / (2 * count)) * scatter / np.sqrt(seeds) + error
     worst = int(np.argmax(reach))
     outcome = FAILS if np.any(short < 0) else HOLDS if np.all(reach <= 0) else OPEN
     if outcome == FAILS:
         worst = int(np.argmin(short))
     found = Judgement(
         outcome, float(reach[worst] + deviations.tolerance), labels[worst], count, seeds,
-        p=_chance(-room - error, scatter / np.sqrt(seeds), degrees, count),
-        reason=_missing(room, scatter, error, count) if outcome == OPEN else "",
+        p=_chance(-slack - error, scatter / np.sqrt(seeds), degrees, count),
+        reason=_missing(slack, scatter, error, count) if outcome == OPEN else "",
     )  # fmt: skip
     return found if whole.all() else _partly(deviations, whole, found)
 
@@ -151,15 +151,15 @@ def _chance(beyond: Array, error: Array, degrees: int, count: int) -> float:
     return float(min(1.0, 2 * count * np.min(tail)))
 
 
-def _missing(room: Array, scatter: Array, error: Array, count: int) -> str:
-    """What would decide an open judgement: seeds, or smaller errors where no number of seeds would."""
+def _missing(slack: Array, scatter: Array, error: Array, count: int) -> str:
+    """The remedy of an open judgement: seeds, or smaller errors where no number of seeds would decide."""
     seeds = np.unique(np.geomspace(2, MANY, 400).astype(int))
-    known = (_quantile(seeds - 1, CONFIDENCE) / np.sqrt(seeds))[:, None] * scatter + error <= room
-    alarm = (_quantile(seeds - 1, 1 - ALARM / (2 * count)) / np.sqrt(seeds))[:, None] * scatter + error < -room
+    known = (_quantile(seeds - 1, CONFIDENCE) / np.sqrt(seeds))[:, None] * scatter + error <= slack
+    alarm = (_quantile(seeds - 1, 1 - ALARM / (2 * count)) / np.sqrt(seeds))[:, None] * scatter + error < -slack
     deciding = seeds[known.all(axis=1) | alarm.any(axis=1)]
     if len(deciding):
         return f"about {deciding[0]} seeds would decide"
-    if np.any(error > abs(room)):
+    if np.any(error > abs(slack)):
         return "numerical and model errors are as large as what is to be decided: finer rates, larger sizes"
     return f"more than {MANY} seeds would be needed"
 

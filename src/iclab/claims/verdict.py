@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def bound(self) -> str:
-        """What was asked for, as text."""
+        """The tolerance or bound that was asked for, as text."""
         return f"{'≤' if self.at_most else '≥'} {self._shown(self.yardstick)}"
 
     @property

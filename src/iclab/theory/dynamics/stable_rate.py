@@ -94,7 +94,8 @@ def stable_rate(
 
     Source: derived in docs/derivations/stable_rate.
     """
-    steepest = float(nonnegative("sharpness", sharpness)) * drawn_sharpness_factor(problem, sequences)
+    factor = drawn_sharpness_factor(problem, sequences)
+    steepest = float(nonnegative("sharpness", sharpness)) * factor
     return 2 / steepest if steepest > 0 else float("inf")
 
 
