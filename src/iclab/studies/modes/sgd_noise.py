@@ -145,6 +145,9 @@ def figure(view: View, figure: Figure) -> None:
     edge = view.theory.edge
     figures.theory_line(edges, edge.batch, edge.critical, label="critical rate")
     figures.level_lines(edges, [float(edge.mean_only)], label="without noise")
+    if view.simulation:
+        drawn = view.simulation.edge
+        figures.mean_points(edges, drawn.batch, drawn.critical, label="on moments of drawn contexts")
     for name, mark, label in (("expected", "o", "runs on the left"), ("beyond", "s", "runs in the middle")):
         rates, batches = zip(*view.case.settings[name], strict=True)
         edges.plot(batches, rates, mark, ms=5, color=figures.COLORS[1], label=label)

@@ -102,7 +102,10 @@ def strength_panel(
             rows = drawn.strength.isel(place).values
             figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=seeds)
         if flow is not None:
-            some, label = flow.isel(place, time=slice(None, None, 4)), None if mode else "flow from drawn contexts"
+            some, label = (
+                flow.isel({**place, "time": slice(None, None, 4)}),
+                None if mode else "flow from drawn contexts",
+            )
             figures.mean_points(axes, some.time, some.strength, color=color, label=label)
         label = f"exact flow, s = {spectrum[mode]:g}"
         figures.theory_line(axes, exact.time, exact.strength.isel(place), color=color, label=label)
