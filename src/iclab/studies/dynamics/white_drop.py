@@ -33,7 +33,7 @@ class Case(training.TrainingCase):
     initial: float = 1e-4  # standard deviation of every entry at the start
     rate: float = PUBLISHED.rounded_rate  # η, learning rate on half the mean squared error; published
     steps: int = 2400  # steps of gradient descent
-    sequences: tuple[int, ...] = (500, 4000, 32000)  # P, sizes of the training sets
+    sequences: tuple[int, ...] = (2000, 8000, 32000)  # P, sizes of the training sets
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,7 +88,7 @@ STUDY = Study(
             "population/half_drop", "At a small learning rate the half-drop time is the predicted one.", 0.01,
             along="divisor", theory="half_drop/half_drop",
         ),
-        RestsTend(),
+        RestsTend(flow="closed_form/loss"),
         training.tends("half_drop/half_drop", "On many drawn sequences the half-drop time is the predicted one."),
     ),
     vocabulary=training.LEVELS | vocabulary(divisor=("η₀/η", "divisor of the learning rate")),
