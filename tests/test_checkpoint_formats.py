@@ -53,7 +53,7 @@ def test_bfloat16_is_read_with_torch_and_jax_blocked_and_their_files_say_what_th
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     values, refusal = run.stdout.strip().split("\n")
     assert values == "[1.5, -2.0]", run.stderr
-    assert "pip install 'iclab[torch]'" in refusal
+    assert "pip install -e '.[torch]'" in refusal
 
 
 def test_arrays_are_mapped_and_not_held(tmp_path: Path) -> None:

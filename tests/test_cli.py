@@ -193,4 +193,4 @@ print(main("plan forecast --dimension 4 --context-length 8 --sequences 40 --runs
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
     assert done.stdout == "2\n2\n2\n", done.stderr
     for otherwise in ("ask theory alone with no seeds (--seeds 0)", "leave --runs out"):
-        assert f"Install it with pip install 'iclab[sim]', or {otherwise}." in done.stderr
+        assert f"Install it with pip install -e '.[sim]' in its checkout, or {otherwise}." in done.stderr

@@ -83,7 +83,7 @@ def test_without_pyarrow_parquet_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert inspect(run, "--out", tmp_path / "out", "--parquet") == 2
-    assert "Install iclab[parquet]" in capsys.readouterr().err
+    assert "pip install -e '.[parquet]'" in capsys.readouterr().err
     assert not list((tmp_path / "out").glob("results.*"))
 
 

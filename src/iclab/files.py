@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = [
-    "UNFINISHED", "content_of", "folder_written_whole", "link_whole", "put_aside", "reworded", "sweep", "unreadable",
-    "written_whole",
+    "UNFINISHED", "content_of", "folder_written_whole", "installing", "link_whole", "put_aside", "reworded", "sweep",
+    "unreadable", "written_whole",
 ]  # fmt: skip
 
 UNFINISHED = ".unfinished-"  # begins the name of what is being written
@@ -214,3 +214,9 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def installing(extra: str) -> str:
+    """The command that adds an extra to this installation: to the checkout that it runs from, or to the package."""
+    checkout = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    return f"pip install -e '.[{extra}]' in its checkout" if checkout.is_file() else f"pip install 'iclab[{extra}]'"

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from iclab import __version__
+from iclab.files import installing
 
 __all__ = [
     "LIBRARIES", "ORIGIN", "device", "environment", "kernel", "origin_attributes", "origins", "peak_memory",
@@ -109,7 +110,7 @@ def simulating(otherwise: str) -> Iterator[None]:
         if error.name is None or not error.name.startswith("jax"):
             raise
         raise ImportError(
-            f"simulation needs JAX; got {error}. Install it with pip install 'iclab[sim]', or {otherwise}."
+            f"simulation needs JAX; got {error}. Install it with {installing('sim')}, or {otherwise}."
         ) from error
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from iclab.files import written_whole
+from iclab.files import installing, written_whole
 from iclab.spectra.checkpoints.names import csv_cell
 from iclab.spectra.observation.dynamics import MatrixSeries, Row, SpectralDynamics
 
@@ -113,7 +113,7 @@ def require_parquet() -> None:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
         raise ImportError(
-            "--parquet needs pyarrow; it is not installed. Install iclab[parquet], or take --csv."
+            f"--parquet needs pyarrow; it is not installed. Install it with {installing('parquet')}, or take --csv."
         ) from None
 
 

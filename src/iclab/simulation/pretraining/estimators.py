@@ -108,6 +108,13 @@ def fittest_dmmse_errors(
     return np.array([_fittest(d, n, rho, log, rng) for _ in range(count)])
 
 
+def _posterior(
+    scale: Float[np.ndarray, "D"], labels: Float[np.ndarray, "D"], noise: float
+) -> tuple[Float[np.ndarray, "D"], Float[np.ndarray, "D"]]:
+    """Mean and variance of a task in the singular vectors of its inputs, at a noise."""
+    return scale * labels / (scale**2 + noise), noise / (scale**2 + noise)
+
+
 def _fittest(d: int, n: int, rho: float, log_tasks: float, rng: np.random.Generator) -> float:
     """The error on one context, in the singular vectors of its inputs."""
     values = np.linalg.svd(rng.standard_normal((n, d)) / np.sqrt(d), compute_uv=False)
@@ -116,10 +123,12 @@ def _fittest(d: int, n: int, rho: float, log_tasks: float, rng: np.random.Genera
     labels = scale * task + (scale > 0) * noise  # those of other directions, of more examples, fit all tasks alike
     low, high = np.log(rho) - 40, np.log(rho) + 40
     while high - low > 1e-9:
-        r = np.exp(0.5 * (low + high))
-        mean, spread = scale * labels / (scale**2 + r), r / (scale**2 + r)
+        middle = 0.5 * (low + high)
+        mean, spread = _posterior(scale, labels, np.exp(middle))
         divergence = 0.5 * np.sum(spread + mean**2 - 1 - np.log(spread))
-        low, high = (np.log(r), high) if divergence > log_tasks - np.log(FITTEST) else (low, np.log(r))
+        low, high = (middle, high) if divergence > log_tasks - np.log(FITTEST) else (low, middle)
+    r = np.exp(high)
+    mean, spread = _posterior(scale, labels, r)
     states = mean + np.sqrt(spread) * rng.standard_normal((rng.poisson(FITTEST * np.exp(REACH)), d))
     misfit = 0.5 * np.sum((labels - scale * states) ** 2, axis=1)
     most = 0.5 * np.sum((labels - scale * mean) ** 2 + scale**2 * spread) + REACH * r

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from iclab.files import installing
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.safetensors_file import check_names
@@ -55,7 +56,7 @@ def _loaded(path: Path, memory_limit: int) -> tuple[Any, tuple[str, ...]]:
         import torch
     except ImportError:
         raise ImportError(
-            f"{quoted(path.name)} needs PyTorch to be read: pip install 'iclab[torch]'. Safetensors and .npz do not."
+            f"{quoted(path.name)} needs PyTorch to be read: {installing('torch')}. Safetensors and .npz do not."
         ) from None
     mapped = is_zip(path)
     size = path.stat().st_size

@@ -115,8 +115,11 @@ SCORED = tuple(
 class DrawnCase(Protocol):
     """A case of drawn runs."""
 
-    draws: Draws
-    drawn: Grid
+    @property
+    def draws(self) -> Draws: ...
+
+    @property
+    def drawn(self) -> Grid: ...
 
 
 def simulated(case: DrawnCase, *, key: "PRNGKeyArray") -> dict[str, Labeled]:

@@ -11,7 +11,7 @@ beyond it.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -79,8 +79,8 @@ class Case(Checked):
         from iclab.theory.generalization import best_ridge
 
         ratios = Ratios(self.alpha, self.kappa, self.best_tau, self.noise)
-        middle = np.sqrt(np.prod([best_ridge(ratios, target=target) for target in TITLES]))
-        sizes = parts(self, "alpha", "kappa", "noise") | {"tau": self.best_tau}
+        middle = np.sqrt(np.prod([float(best_ridge(ratios, target=target)) for target in TITLES]))
+        sizes: dict[str, Any] = parts(self, "alpha", "kappa", "noise") | {"tau": self.best_tau}
         return Grid.over(self.draws.dimension[:1], ridge=tuple(middle * FACTORS), **sizes)
 
 

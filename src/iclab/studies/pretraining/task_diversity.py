@@ -11,6 +11,7 @@ context. Published as figure 4 of arXiv 2405.11751; the limit of dMMSE goes beyo
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -87,7 +88,7 @@ class Case(Checked):
     @property
     def drawn(self) -> Grid:
         """The runs that are drawn, without ridge."""
-        sizes = {"alpha": self.finite_alpha, "tau": self.finite_tau, "noise": self.noise}
+        sizes: dict[str, Any] = {"alpha": self.finite_alpha, "tau": self.finite_tau, "noise": self.noise}
         return Grid.over(self.draws.dimension, kappa=self.drawn_kappa, **sizes)
 
     @property
