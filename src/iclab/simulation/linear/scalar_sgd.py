@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 Array = np.ndarray
-Squares = tuple[Float[Array, "n n"], Float[Array, "n n n n"]]
+Squares = tuple[Float[Array, "_ _"], Float[Array, "_ _ _ _"]]
 ROWS = 2**13  # drawn at once: more would leave the cache
 
 
@@ -167,25 +167,25 @@ class DrawnSquares(NamedTuple):
     second: Float[Array, "n n"]
     fourth: Float[Array, "n n n n"]
 
-    def loss(self, state: Float[Array, "*batch n n"]) -> Float[Array, "*batch"]:
+    def loss(self, state: Float[Array, "*batch n n"]) -> float | Float[Array, "*batch"]:
         """Mean squared error for E zzᵀ."""
         return np.einsum("ab,...ab->...", self.second, state)
 
-    def stepped(self, state: Float[Array, "n n"], *, rate: float, batch: float) -> Float[Array, "n n"]:
+    def stepped(self, state: Float[Array, "n n"], *, rate: float, batch: int | float) -> Float[Array, "n n"]:
         """E zzᵀ after a step on a fresh batch; the last entry of z stays."""
         drift, noise = self.second.copy(), np.einsum("abcd,cd->ab", self.fourth, state)
         drift[-1] = noise[-1] = noise[:, -1] = 0.0
         moved = drift @ state
         return state - rate * (moved + moved.T) + rate**2 * ((1 - 1 / batch) * moved @ drift.T + noise / batch)
 
-    def growth(self, *, rate: float, batch: float) -> float:
+    def growth(self, *, rate: float, batch: int | float) -> float:
         """Factor by which one step multiplies what grows fastest in E vec Γ vec Γᵀ."""
         size = len(self.second) - 1
         second, fourth = self.second[:size, :size], self.fourth[:size, :size, :size, :size]
         kept, squares = np.eye(size) - rate * second, fourth.reshape(size**2, size**2) - np.kron(second, second)
         return float(np.max(abs(np.linalg.eigvals(np.kron(kept, kept) + rate**2 / batch * squares))))
 
-    def critical(self, *, batch: float) -> float:
+    def critical(self, *, batch: int | float) -> float:
         """Learning rate at which a step neither shrinks nor enlarges what grows fastest."""
         most = 1 / float(np.trace(self.second[:-1, :-1]))
         while self.growth(rate=most, batch=batch) < 1:

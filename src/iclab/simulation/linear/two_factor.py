@@ -7,12 +7,11 @@ over as many single triples.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
-from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from iclab.numerics import require, whole_number
@@ -53,7 +52,7 @@ def combined(problem: Regression, sequences: Sequence[int], *, key: PRNGKeyArray
     (length,), s = lengths, np.sqrt(problem.eigenvalues)
     for_contexts, for_tasks, for_queries = generators_of(jax.random.split(checked_key(key), 3))
     order, place = np.unique(sizes, return_inverse=True)
-    parts, count = np.diff(order, prepend=0), order.reshape(-1, 1, 1)
+    parts, count = np.diff(order, prepend=0).tolist(), order.reshape(-1, 1, 1)
     contexts = [_context_sums(for_contexts, part, length, s, problem.noise) for part in parts]
     inputs, squares, noise = (np.cumsum(part, axis=0) / count for part in zip(*contexts, strict=True))
     tasks, query = (
@@ -117,7 +116,7 @@ def _vector(matrices: Matrices) -> Float[Array, "*batch n"]:
 
 
 def flow(
-    drawn: Combinations, *, start: tuple[ArrayLike, ArrayLike], time: Float[Array, "time"]
+    drawn: Combinations, *, start: tuple[Any, Any], time: Float[Array, "time"]
 ) -> tuple[Float[Array, "*batch time D D"], Float[Array, "*batch time D D"]]:
     """Value and key-query matrices along the gradient flow of the loss, at increasing times from 0.
 
