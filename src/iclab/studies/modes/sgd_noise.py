@@ -132,7 +132,7 @@ def sampled(case: Case, settings: list[tuple[float, int]], drawn: "DrawnSquares"
         flat = gamma.reshape(*gamma.shape[:2], -1)
         z = np.concatenate([flat, np.full_like(flat[..., :1], -1.0)], axis=-1)
         losses = drawn.loss(z[..., :, None] * z[..., None, :])
-        rows.append([losses.mean(axis=0), np.median(losses, axis=0)])
+        rows.append([np.mean(losses, axis=0), np.median(losses, axis=0)])
     loss, median = np.moveaxis(np.array(rows), 1, 0)
     return labeled({"setting": None, "step": case.records}, loss=loss, median=median)
 
