@@ -128,6 +128,7 @@ def test_a_path_of_the_last_version_names_its_successor(old: str) -> None:
         ("from iclab.studies import training", "iclab.studies.dynamics.training"),
         ("from iclab.agreement import Verdict", "iclab.claims"),
         ("from iclab.outcomes import Levels", "iclab.outcomes (labeled arrays)"),
+        ("from iclab.claims import WithinErrors", "iclab.claims (Agrees)"),
         ("from iclab.theory.modes import head_flow", "iclab.theory.modes (single_head_flow)"),
     ],
 )

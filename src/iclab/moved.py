@@ -10,6 +10,10 @@ __all__ = ["MOVED", "MovedFinder", "advice", "install"]
 
 MOVED = {
     "agreement": "claims (verdicts) and iclab.numerics.curves (reading a loss curve)",
+    "claims.Limit": "claims (Tends)",
+    "claims.Vanishes": "claims (Tends)",
+    "claims.Within": "claims (Agrees)",
+    "claims.WithinErrors": "claims (Agrees)",
     "cli": "commands.main",
     "contract": "testing",
     "conventions": "published",
