@@ -26,7 +26,8 @@ def test_right_theory_holds_and_a_small_error_of_it_would_be_noticed(name: str) 
     result = answered(study, 0)
     assert {verdict.claim + ": " + verdict.word for verdict in study.verdicts(result) if not verdict.holds} == set()
     most = HEADLINE if study.headline else NOTICED
-    coarse = {path: one.coarsest for path, one in study.resolution(result).items() if not one.coarsest <= most}
+    shown = {path: float(f"{one.coarsest:.2g}") for path, one in study.resolution(result).items()}
+    coarse = {path: change for path, change in shown.items() if not change <= most}
     unresolved = {path for path, change in coarse.items() if np.isinf(change) and (name, path) in UNRESOLVED}
     assert set(coarse) == unresolved, coarse
 
