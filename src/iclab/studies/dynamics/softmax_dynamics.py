@@ -35,7 +35,7 @@ class Case(Checked):
     merged_initial: Positive = 0.01  # standard deviation of every entry of the merged layer at the start
     separate_initial: Positive = 0.2  # size of value, key and query of a separate head at the start
     rate: Positive = 800.0  # η, learning rate on half the mean squared error
-    merged_steps: Count = 1500  # steps of gradient descent of the merged layer
+    merged_steps: Count = 2500  # steps of gradient descent of the merged layer
     separate_steps: Count = 2500  # steps of gradient descent of the separate layer
     sequences: Count = 400  # P, training sequences
 
