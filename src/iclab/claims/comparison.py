@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from iclab.claims.judgement import ROUNDING, Deviations
 from iclab.claims.paths import variable
@@ -36,6 +36,7 @@ class Comparison:
     places: dict[str, Array]  # of every entry along each axis, by its point or its number
     unit: Unit
     drawn: bool
+    kept: Bool[Array, "seed entry"] | None = None  # seeds that say something of an entry; all, if not stated
 
     @property
     def pool(self) -> Int[Array, "entry"]:
@@ -47,7 +48,7 @@ class Comparison:
 
     def under(self, theory: Float[Array, "rows entry"]) -> "Comparison":
         """The comparison of another theory with this one in the place of the measurement."""
-        return replace(self, theory=theory, measured=self.theory, drawn=False)
+        return replace(self, theory=theory, measured=self.theory, drawn=False, kept=None)
 
     def scale(self) -> Float[Array, "rows entry"]:
         """The unit of every entry."""
@@ -69,7 +70,8 @@ class Comparison:
 
     def deviations(self, tolerance: float, *, numerical: float = ROUNDING) -> Deviations:
         """The deviations, to be judged."""
-        return Deviations(self.values(), self.labels, tolerance, numerical, pool=self.pool, drawn=self.drawn)
+        pool, drawn, kept = self.pool, self.drawn, self.kept
+        return Deviations(self.values(), self.labels, tolerance, numerical, pool=pool, drawn=drawn, kept=kept)
 
 
 def compared(

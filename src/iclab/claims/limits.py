@@ -14,6 +14,7 @@ from iclab.claims.judgement import ROUNDING, Deviations, Judgement, judged
 from iclab.claims.paths import whole
 from iclab.claims.remedies import rises
 from iclab.claims.resolution import Resolution, resolved
+from iclab.claims.seeds import over_seeds
 from iclab.claims.verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:
@@ -78,16 +79,24 @@ class Tends:
 
     def _left(self, comparison: Comparison) -> tuple[Deviations, bool]:
         sizes, gaps = _along(comparison, self.along)
-        found = extrapolated(gaps, sizes, self.orders)
+        kept = None if comparison.kept is None else comparison.kept.reshape(gaps.shape)[:, :, 0]
+        found = extrapolated(gaps, sizes, self.orders, kept=kept)
         labels = tuple(label.rpartition(", ")[0] for label in comparison.labels[:: len(sizes)])
         left = Deviations(
-            found.gap, labels, self.tolerance, self.numerical, np.maximum(found.model, 0.0), drawn=comparison.drawn
+            found.gap,
+            labels,
+            self.tolerance,
+            self.numerical,
+            np.maximum(found.model, 0.0),
+            drawn=comparison.drawn,
+            kept=kept,
         )
         return left, found.fits
 
     def _evidence(self, comparison: Comparison) -> tuple[tuple[str, str], ...]:
         sizes, gaps = _along(comparison, self.along)
-        worst = np.max(abs(gaps.mean(axis=0)), axis=0)
+        kept = None if comparison.kept is None else comparison.kept.reshape(gaps.shape)
+        worst = np.max(abs(over_seeds(gaps, kept)[0]), axis=0)
         words = self.along.replace("_", " ")
         return tuple((f"{words} {size:g}", f"{gap:.2e}") for size, gap in zip(sizes, worst, strict=True))
 

@@ -116,8 +116,8 @@ def theory(case: Case) -> dict[str, Labeled]:
     alpha, bayes = column(case.alpha), (case.bayes_alpha, case.bayes_noise)
     pools = table(pool, dimension=case.dimension, kappa=case.finite_kappa, number=range(case.pools))
     threshold = float(task_threshold(*bayes))
-    s = np.union1d(np.linspace(0, 1.5, 121) * threshold, case.many_log_tasks)
-    s = np.sort([*s, threshold * (1 - 1e-9)])  # errors jump at the threshold
+    sides = threshold * np.array([1 - 1e-9, 1 + 1e-9])  # errors jump at the threshold
+    s = np.sort([*np.linspace(0, 1.5, 122) * threshold, *case.many_log_tasks, *sides])
     curves = Ratios(alpha, kappa, case.tau_for_alpha * alpha, case.noise)
     limit = Ratios(case.finite_alpha, some, case.finite_tau, case.noise)
     whole = errors(limit)
@@ -214,7 +214,7 @@ _LASTING = Tends(
     theory="lasting/gap", unit="range",
 )  # fmt: skip
 STUDY = Study(
-    name="task-diversity", question=str(__doc__), version=3,
+    name="task-diversity", question=str(__doc__), version=4,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(
