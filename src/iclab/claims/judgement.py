@@ -69,6 +69,10 @@ class Deviations:
         there = ~np.isnan(self.values)
         return there if self.kept is None else there | ~self.kept
 
+    def whole(self) -> Bool[Array, "entry"]:
+        """True for the entries that are known in every seed."""
+        return np.asarray(self.known().all(axis=0))
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -95,7 +99,7 @@ def judged(deviations: Deviations) -> Judgement:
         return Judgement(OPEN, float("nan"), "", 0, seeds, 1.0, "the case has nothing to compare")
     if deviations.drawn and seeds < 2:
         return Judgement(OPEN, float("nan"), "", count, seeds, 1.0, "one seed has no scatter: 2 seeds or more")
-    whole = deviations.known().all(axis=0)
+    whole = deviations.whole()
     if not whole.any():
         return _partly(deviations, whole, Judgement(OPEN, float("nan"), "", count, seeds, 1.0))
     size, scatter, counts = _means(deviations, whole)
@@ -144,7 +148,7 @@ def _errors(deviations: Deviations) -> Float[Array, "entry"]:
 def alarm_widths(deviations: Deviations) -> Float[Array, "entry"]:
     """Distance beyond the tolerance from which on "does not hold" is said of a mean; infinite for one seed."""
     seeds, count = deviations.values.shape
-    whole = deviations.known().all(axis=0)
+    whole = deviations.whole()
     found = np.full(count, np.inf)
     if whole.any() and (seeds > 1 or not deviations.drawn):
         _, scatter, counts = _means(deviations, whole)

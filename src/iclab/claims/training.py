@@ -45,8 +45,7 @@ class RestsAtLevels(Agrees):
     def _judged(self, deviations: Deviations, result: "xr.DataTree") -> Judgement:
         _, drifts = _rests(result, self, flow=self.variable)
         errors = np.nan_to_num(_largest(drifts.measured / drifts.scale(), drifts.kept)) + self.numerical
-        rested = deviations.known().all(axis=0)
-        return _where_rested(replace(deviations, numerical=errors), result, rested=rested)
+        return _where_rested(replace(deviations, numerical=errors), result, rested=deviations.whole())
 
 
 @dataclass(frozen=True)
