@@ -222,8 +222,7 @@ def settled(time: "xr.DataArray", loss: "xr.DataArray") -> float:
 
 def flow_lines(axes: Axes, time: "xr.DataArray", loss: "xr.DataArray", *, label: str) -> None:
     """Loss of theory against time, from the start of every seed."""
-    for i, curve in enumerate(loss.values):
-        figures.theory_line(axes, time, curve, label=label if i == 0 else None)
+    figures.theory_lines(axes, time, loss.values, label=label)
 
 
 def drawn_lines(axes: Axes, run: "xr.Dataset") -> None:
