@@ -13,8 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from iclab import figures
+from iclab.outcomes import View
 from iclab.studies import STUDIES
 from iclab.studies.pretraining.sizes import Span
+from tests.test_study import study
 
 
 def named(low: float, high: float, base: int = 10) -> list[str]:
@@ -70,9 +72,9 @@ def test_few_items_have_the_colors_of_the_palette() -> None:
 
 @pytest.mark.parametrize(("asked", "empty"), [(0, ["", "simulation only:\nno seeds", ""]), (1, ["", "", ""])])
 def test_panels_that_theory_alone_leaves_empty_say_so(asked: int, empty: list[str]) -> None:
-    study = STUDIES["conservation"]
-    case = replace(study.quick, steps=15, runs=2, transformer_steps=15)
-    panels = figures.drawn(study, case, study.run(case, seeds=asked)).axes
+    own = STUDIES["conservation"]
+    case = replace(own.quick, steps=15, runs=2, transformer_steps=15)
+    panels = figures.drawn(own, case, own.run(case, seeds=asked)).axes
     assert ["".join(text.get_text() for text in axes.texts) for axes in panels] == empty
 
 
@@ -81,11 +83,11 @@ def test_one_seed_is_no_plural() -> None:
 
 
 def test_every_curve_that_was_asked_for_is_drawn_and_named() -> None:
-    study = STUDIES["double-descent"]
+    own = STUDIES["double-descent"]
     asked = tuple(float(alpha) for alpha in range(1, 10))  # more than there are colors
     few = Span(0.1, 10.0, 3)
-    case = replace(study.quick, alpha=asked, tau=few, finite_tau=few, dimension=(4,), leverage_tau=(0.5,))
-    figure = figures.drawn(study, case, study.run(case, seeds=0))
+    case = replace(own.quick, alpha=asked, tau=few, finite_tau=few, dimension=(4,), leverage_tau=(0.5,))
+    figure = figures.drawn(own, case, own.run(case, seeds=0))
     legend = figure.axes[0].get_legend()
     assert legend is not None
     assert len(legend.get_texts()) == len(asked)
@@ -137,8 +139,18 @@ def three_panels(figure: Figure) -> None:
 
 
 def words(figure: Figure) -> list[Text]:
+    """The texts of a figure, without those of ticks beyond the ends of their axis."""
     figure.draw_without_rendering()
-    return [one for one in figure.findobj(Text) if isinstance(one, Text) and one.get_text() and one.get_visible()]
+    beyond = {
+        label
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
+        for label in (tick.label1, tick.label2)
+        if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+    }
+    texts = [one for one in figure.findobj(Text) if isinstance(one, Text) and one not in beyond]
+    return [one for one in texts if one.get_text() and one.get_visible()]
 
 
 def overlapping(figure: Figure) -> list[tuple[str, str]]:
@@ -178,14 +190,20 @@ def test_narrow_figures_index_panels_as_wide_ones_do() -> None:
     figures.stacked(draw)
 
 
-def test_a_caption_names_every_kind_of_mark() -> None:
-    study = STUDIES["double-descent"]
-    few = Span(0.1, 10.0, 3)
-    case = replace(study.quick, tau=few, finite_tau=few, dimension=(4,), leverage_tau=(0.5,))
-    figure = figures.drawn(study, case, study.run(case, seeds=0))
-    caption = figures.caption(study, figure)
-    assert figure.used
-    assert all(figures.MARKS[mark] in caption for mark in figure.used)
+def test_a_caption_says_in_the_words_of_its_study_what_is_drawn_and_names_every_kind_of_mark() -> None:
+    def figure(view: View, figure: Figure) -> None:
+        """Loss against
+        time."""
+        axes: Axes = figure.subplots()
+        figures.theory_line(axes, view.theory.curve.time, view.theory.curve.loss)
+        figures.seed_lines(axes, view.theory.curve.time, view.simulation.curve.loss.values)
+        figures.dashed_line(axes, view.theory.curve.time, view.theory.curve.loss, color="k", label="another law")
+
+    asked = study(figure=figure)
+    sketch = figures.drawn(asked, asked.quick, asked.run(seeds=3))
+    assert list(sketch.used) == ["theory", "band", "dashed"]
+    words = ["Loss against time.", figures.MARKS["theory"], figures.MARKS["band"], "Dashed line: another law."]
+    assert figures.caption(asked, sketch) == " ".join(words)
 
 
 def test_an_svg_takes_ink_and_paper_from_the_page() -> None:

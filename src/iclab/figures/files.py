@@ -79,7 +79,10 @@ def _say_what_is_missing(figure: "Figure") -> None:
 def caption(study: "Study", figure: "Sketch") -> str:
     """The caption: the figure in the words of its study, and each kind of mark that is in it."""
     shown = inspect.cleandoc(study.figure.__doc__ or "").split("\n\n")[0].replace("\n", " ")
-    return " ".join([shown, *(MARKS[mark] for mark in MARKS if mark in figure.used)]).strip()
+    named = (
+        MARKS[mark].format(figure.used[mark] or "as title or legend say") for mark in MARKS if mark in figure.used
+    )
+    return " ".join([shown, *named]).strip()
 
 
 def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
@@ -98,11 +101,11 @@ def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
 def inline(svg: bytes, *, name: str) -> str:
     """An SVG file as an element of a page, in the page's own colors of ink and paper.
 
-    Its ids begin with `name`, so that figures on one page keep apart; coordinates have two decimals.
+    Its ids begin with `name`, so that figures on one page keep apart; coordinates of paths have two decimals.
     """
     text = svg.decode()
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.S)
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
     for color, variable in _PAGE.items():
         text = re.sub(rf"(fill|stroke): {color}\b", rf"\1: var({variable}, {color})", text)
-    return re.sub(r"(\d+\.\d\d)\d+", r"\1", text)
+    return re.sub(r'(?<=\bd=")[^"]+', lambda path: re.sub(r"(\d+\.\d\d)\d+", r"\1", path[0]), text)

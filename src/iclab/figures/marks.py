@@ -23,10 +23,10 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0
 
 MARKS = {
     "theory": "Solid line: theory.",
-    "starts": "Solid line: theory, the median over the starts of the seeds.",
+    "starts": "Where each seed has a start of its own, the solid line of theory is the median over them.",
     "band": "Line in a band: median of the simulated seeds; band: from the least to the largest of them.",
     "lines": "Thin lines: simulation, one for each seed.",
-    "dashed": "Dashed line: as the legend or the title says.",
+    "dashed": "Dashed line: {}.",
     "dots": "Open circles: simulation, one for each seed.",
     "means": "Dots: means over seeds, with two standard errors.",
     "levels": "Dotted lines: levels that theory predicts.",
@@ -117,7 +117,7 @@ def _single_runs(axes: "Axes", x: Any, curves: np.ndarray, *, color: Any, zorder
 
 def dashed_line(axes: "Axes", x: Any, y: Any, *, color: str, label: str | None = None) -> None:
     """A second curve beside a solid line of the same color: dashed, on top of it."""
-    _used(axes, "dashed")
+    _used(axes, "dashed", label)
     axes.plot(x, y, color=color, lw=1.2, ls=(0, (3, 2)), zorder=4, label=label)
 
 
@@ -172,6 +172,7 @@ def loss_axes(axes: "Axes", *, title: str, scale: str = "linear") -> None:
     axes.set(title=title, xlabel="training time $t$  (units of $\\tau$)", ylabel="mean squared error", xscale=scale)
 
 
-def _used(axes: "Axes", mark: str) -> None:
-    """Note a kind of mark, for the caption."""
-    getattr(axes.figure, "used", {})[mark] = None
+def _used(axes: "Axes", mark: str, label: str | None = None) -> None:
+    """Note a kind of mark, for the caption, and the first label of its marks."""
+    used = getattr(axes.figure, "used", {})
+    used[mark] = used.get(mark) or label

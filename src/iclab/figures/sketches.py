@@ -23,7 +23,7 @@ class Sketch(Figure):
 
     def __init__(self, *arguments: Any, **given: Any) -> None:
         super().__init__(*arguments, **given)
-        self.used: dict[str, None] = {}
+        self.used: dict[str, str | None] = {}
 
     def _repr_svg_(self) -> str:
         from iclab.figures.files import as_bytes
