@@ -40,6 +40,6 @@ def _named(word: str, verdicts: Sequence[Verdict]) -> str:
 
 def _said(verdict: Verdict) -> str:
     sentence = verdict.meaning.rstrip(".")
-    sentence = sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() or sentence[1:2] == " " else sentence
+    sentence = sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
     reason = f"; {verdict.reason}" if verdict.reason and verdict.outcome == "open" else ""
     return f"{sentence} ({verdict.number}, asked {verdict.bound}{reason})"

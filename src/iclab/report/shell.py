@@ -21,10 +21,21 @@ def command(study: "Study", case: Any, seeds: Sequence[int]) -> str:
     """The line `iclab run NAME ...` for a case: its preset, every flag that differs from it, and the seeds."""
     name = preset_of(study, case)
     preset = study.presets[name]
-    words = ["iclab", "run", study.name, *([] if name == "quick" else [f"--{name}"]), *_flags(case, preset.case)]
+    words = ["iclab", "run", study.name, *([] if name == "quick" else [f"--{name}"])]
+    words += [*_flags(case, preset.case), *_unsettled(study, case, preset.case)]
     if study.simulation is not None and list(seeds) != list(range(preset.seeds)):
         words += ["--seeds", str(len(seeds))]
     return shlex.join(words)
+
+
+def _unsettled(study: "Study", case: Any, like: Any) -> Iterator[str]:
+    """Flags of the fields that are as in the preset, and would follow from the problem if they were not stated."""
+    names = {
+        entry.name for entry in dataclasses.fields(case) if getattr(case, entry.name) != getattr(like, entry.name)
+    }
+    settled = study.settled(case, names, like=like)
+    same = {name: getattr(settled, name) for name in vars(case) if name not in names}
+    yield from _flags(case, dataclasses.replace(case, **same))
 
 
 def _flags(case: Any, like: Any, prefix: str = "") -> Iterator[str]:
