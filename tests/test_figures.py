@@ -206,6 +206,21 @@ def test_a_caption_says_in_the_words_of_its_study_what_is_drawn_and_names_every_
     assert figures.caption(asked, sketch) == " ".join(words)
 
 
+def test_names_at_the_ends_of_curves_do_not_overlap() -> None:
+    def draw(figure: Figure) -> None:
+        axes: Axes = figure.subplots()
+        axes.set_ylim(0, 1)
+        for i, height in enumerate((0.5, 0.2, 0.51, 0.5)):
+            figures.theory_line(axes, [0, 1], [0, height])
+            figures.end_label(axes, f"s = {i}", height)
+
+    figure = figures.sketched(draw, size=(4.0, 3.0))
+    assert overlapping(figure) == []
+    assert {"s = 0", "s = 1", "s = 2", "s = 3"} <= {one.get_text() for one in words(figure)}
+    box, width = figure.get_tightbbox(), figure.get_figwidth()
+    assert box.x1 <= width + 0.01
+
+
 def test_an_svg_takes_ink_and_paper_from_the_page() -> None:
     def draw(figure: Figure) -> None:
         figures.theory_line(figure.subplots(), range(5), range(5))

@@ -11,6 +11,7 @@ from iclab import report
 from iclab.claims import Verdict, answered
 from iclab.commands.run import _asked, _preset
 from iclab.problem import Regression
+from iclab.report import tables
 from iclab.studies import STUDIES
 from iclab.theory import dynamics, population
 
@@ -95,6 +96,30 @@ def test_the_command_of_a_preset_names_it_and_no_more() -> None:
     study = STUDIES["abrupt-drop"]
     assert report.command(study, study.quick, range(8)) == "iclab run abrupt-drop"
     assert report.command(study, study.full, range(3)) == "iclab run abrupt-drop --full --seeds 3"
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("2.41e-02 of 3", "0.0241 of 3"),
+        ("1.5e-07", "1.5 · 10⁻⁷"),
+        ("2e+03", "2000"),
+        ("4.0e+12", "4.0 · 10¹²"),
+        ("one", "one"),
+    ],
+)
+def test_numbers_have_one_style(written: str, shown: str) -> None:
+    assert tables.plain(written) == shown
+
+
+def test_lines_do_not_break_between_a_number_and_its_sign_or_unit() -> None:
+    assert tables.unbroken("at t = 65 τ (≤ 3 %, 2 seeds)").split(" ") == [
+        "at",
+        "t\xa0=\xa065\xa0τ",
+        "(≤\xa03\xa0%,",
+        "2",
+        "seeds)",
+    ]
 
 
 def verdict(meaning: str, value: float, outcome: str, **more: Any) -> Verdict:

@@ -7,6 +7,7 @@ from iclab.figures.marks import (
     colored,
     colors,
     dashed_line,
+    end_label,
     epoch_axis,
     level_lines,
     loss_axes,
@@ -22,6 +23,6 @@ from iclab.figures.style import INK
 
 __all__ = [
     "COLORS", "FORMS", "INK", "MARKS", "as_bytes", "caption", "colored", "colors", "dashed_line", "drawn",
-    "drawn_narrow", "epoch_axis", "inline", "level_lines", "loss_axes", "mean_points", "pale", "seed_dots",
-    "seed_lines", "seeds", "sketched", "stacked", "theory_line", "theory_lines",
+    "drawn_narrow", "end_label", "epoch_axis", "inline", "level_lines", "loss_axes", "mean_points", "pale",
+    "seed_dots", "seed_lines", "seeds", "sketched", "stacked", "theory_line", "theory_lines",
 ]  # fmt: skip

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "COLORS", "MARKS", "Item", "colored", "colors", "dashed_line", "epoch_axis", "level_lines", "loss_axes",
-    "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "theory_line", "theory_lines",
+    "COLORS", "MARKS", "Item", "colored", "colors", "dashed_line", "end_label", "epoch_axis", "level_lines",
+    "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "theory_line", "theory_lines",
 ]  # fmt: skip
 
 Item = TypeVar("Item")
@@ -145,6 +145,15 @@ def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = No
     _used(axes, "levels")
     for i, level in enumerate(np.asarray(levels)):
         axes.axhline(level, color="#777777", lw=0.8, ls=":", zorder=1, label=label if i == 0 else None)
+
+
+def end_label(axes: "Axes", text: str, height: float, *, color: str = INK) -> None:
+    """The name of a curve at its right end, in place of a legend; names that would overlap are moved apart."""
+    label = axes.annotate(
+        text, (1, height), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points", color=color,
+        va="center", annotation_clip=False,
+    )  # fmt: skip
+    getattr(axes.figure, "ends", []).append(label)
 
 
 def seeds(simulated: "xr.Dataset") -> str:

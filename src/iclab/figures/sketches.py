@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 from iclab.figures import legends, texts
 from iclab.figures.style import PHONE
@@ -24,6 +25,7 @@ class Sketch(Figure):
     def __init__(self, *arguments: Any, **given: Any) -> None:
         super().__init__(*arguments, **given)
         self.used: dict[str, str | None] = {}
+        self.ends: list[Annotation] = []  # names at the right ends of curves
 
     def _repr_svg_(self) -> str:
         from iclab.figures.files import as_bytes
@@ -44,6 +46,8 @@ class Sketch(Figure):
             for letter, axes in zip(string.ascii_lowercase, self.panels, strict=False):
                 axes.set_title(f"$\\bf{{{letter}}}$  {axes.get_title(loc='left')}".rstrip())
         texts.wrap(self)
+        for axes in self.panels:
+            texts.part([label for label in self.ends if label.axes is axes])
         legends.clear(self)
 
 

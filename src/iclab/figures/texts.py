@@ -1,13 +1,16 @@
 """Text of figures: large enough to be read, in lines that fit their panel, plain numbers on short log scales."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
+    from matplotlib.text import Annotation, Text
 
-__all__ = ["LEAST", "enlarge", "plain_numbers", "wrap"]
+__all__ = ["LEAST", "enlarge", "part", "plain_numbers", "wrap"]
 
 LEAST = 8.5  # points of the smallest type: 11 pixels of a page, on which an inch has 96
 
@@ -64,6 +67,17 @@ def _words(text: str) -> list[str]:
 def _extent(text: "Text", along: int) -> float:
     box = text.get_window_extent()
     return box.height if along else box.width
+
+
+def part(labels: "Sequence[Annotation]") -> None:
+    """Move labels at the right end of a panel up until none overlaps the one below it."""
+    top, dpi = -np.inf, labels[0].axes.figure.dpi if labels and labels[0].axes else 72
+    for label in sorted(labels, key=lambda one: one.xy[1]):
+        box = label.get_window_extent()
+        shift = max(0.0, top - box.y0)
+        x, y = label.xyann
+        label.xyann = (x, y + shift * 72 / dpi)
+        top = box.y1 + shift
 
 
 def plain_numbers(axes: "Axes") -> None:

@@ -158,4 +158,5 @@ def _templates() -> Any:
         loader=PackageLoader("iclab", "report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     templates.globals |= {"mathml": mathml, "measured": tables.measured}
+    templates.filters |= {"plain": tables.plain, "unbroken": tables.unbroken}
     return templates

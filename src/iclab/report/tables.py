@@ -1,6 +1,7 @@
 """Tables of a page: all numbers of a result, its symbols, its case, and verdicts by what they measure."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["Measured", "Row", "csv", "measured", "parameters", "symbols", "table"]
+__all__ = ["Measured", "Row", "csv", "measured", "parameters", "plain", "symbols", "table", "unbroken"]
 
 
 def table(result: "xr.DataTree") -> "pd.DataFrame":
@@ -77,6 +78,23 @@ def measured(verdicts: Sequence[Verdict]) -> list[Measured]:
 def _row(verdict: Verdict) -> Row:
     noticed = ", ".join(f"{name.partition('/')[2]} {one}" for name, one in verdict.notices.items())
     return Row(verdict, verdict.number.removesuffix(" %"), verdict.bound.removesuffix(" %"), noticed)
+
+
+def plain(text: str) -> str:
+    """Text with numbers in one style: 0.0241 for 2.41e-02, and 2.4 · 10⁻⁷ for smaller ones."""
+    return re.sub(r"(\d\.?\d*)e([+-]\d+)", _plain_number, text)
+
+
+def _plain_number(match: re.Match[str]) -> str:
+    digits, power = match[1], int(match[2])
+    if -4 <= power < 6:
+        return f"{float(match[0]):.{max(0, len(digits.partition('.')[2]) - power)}f}"
+    return f"{digits} · 10{str(power).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+
+
+def unbroken(text: str) -> str:
+    """Text whose lines do not break between a sign or a unit and its number."""
+    return re.sub(r"(?<=[≤≥=≈]) (?=\S)|(?<=\w) (?==)|(?<=\d) (?=[%τ])", "\N{NO-BREAK SPACE}", text)
 
 
 def parameters(case: str) -> list[tuple[str, str]]:
