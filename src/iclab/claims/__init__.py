@@ -5,6 +5,7 @@ very result would have exposed.
 """
 
 from iclab.claims.agreement import Agrees
+from iclab.claims.answers import answered
 from iclab.claims.bounds import Bounded, Misses, Share, above, below
 from iclab.claims.judgement import ALARM, CONFIDENCE, Deviations, Judgement, judged, judged_share
 from iclab.claims.limits import ExactInRate, Tends
@@ -17,6 +18,6 @@ from iclab.claims.verdict import Claim, Verdict, asked, noticing, verdict_of
 __all__ = [
     "ALARM", "CONFIDENCE", "Agrees", "Bounded", "Claim", "CrossesBetween", "Deviations", "ExactInRate", "Judgement",
     "Misses", "PeaksWhereFitEnds", "Resolution", "RestsAtLevels", "RestsTend", "RisesAndFalls", "Share", "Tends",
-    "Verdict", "WhereKnown", "above", "asked", "below", "excused", "finest", "judged", "judged_share",
+    "Verdict", "WhereKnown", "above", "answered", "asked", "below", "excused", "finest", "judged", "judged_share",
     "noticing", "verdict_of",
 ]  # fmt: skip

@@ -5,10 +5,13 @@ least loss. From a small start it waits near the first and then drops to the sec
 the population loss, and the few scalars it reduces to from a small start. Simulation is gradient descent: on the
 population moments, which becomes that flow as the learning rate falls, and on drawn sequences with every weight that
 reaches the prediction free, to show where a finite training set ends and how often its loss drops, by the rule of
-`iclab.numerics.curves.stages`. Published as figure 1 of arXiv 2501.16265.
+`iclab.numerics.curves.stages`. Published as figure 1 of arXiv 2501.16265; levels and flow for any covariance are
+derived in docs/derivations/population and docs/derivations/dynamics.
 """
 
 from dataclasses import dataclass
+
+import numpy as np
 
 from iclab import figures
 from iclab.attention import MergedAttention
@@ -69,6 +72,20 @@ def figure(view: View, figure: Figure) -> None:
     training.loss_panel(axes, view, title="merged key and query: one abrupt drop", epoch=PUBLISHED.rate)
 
 
+def answer(view: View) -> str:
+    """The drops of the loss on the largest training set, where they lead, and when."""
+    drawn, flow = view.simulation.sequences.isel(sequences=-1), view.theory.flow
+    once, levels = int((view.simulation.drops["count"] == 1).sum()), training.first_seed(view.theory.levels.loss)
+    half, exact = (
+        np.median([training.half_drop_time(run.time.values, curve) for curve in run.loss.values])
+        for run in (drawn, flow)
+    )
+    return (
+        f"In {once} of {figures.seeds(drawn)} the loss drops once, from {levels[0]:.3g} to {levels[-1]:.3g}; half of "
+        f"the drop is done at t = {half:.3g} τ in the median (theory: {exact:.3g} τ)."
+    )
+
+
 STUDY = Study(
     name="abrupt-drop", question=str(__doc__), version=2, headline=True,
     presets={"quick": Preset(Case(), seeds=8), "full": Preset(Case(sequences=(5000, 20000, 80000)), seeds=8)},
@@ -79,5 +96,6 @@ STUDY = Study(
         RestsTend(), Share("drops/count", "On the largest training set the loss drops once.", least=0.5),
     ),
     vocabulary=training.LEVELS | following.WORDS | vocabulary(count=("n", "drops of the loss")),
+    formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA), answer=answer,
     unjudged=following.NOT_JUDGED, settle=following.settled(training.small_merged),
 )  # fmt: skip

@@ -7,7 +7,7 @@ it drops when the flow does. Levels, alignment and order of the heads are those 
 thirtieth of the start is compared with them. Simulation is gradient descent: on the population moments, which becomes
 that flow as the learning rate falls, compared over the first fifth of the run, and on drawn sequences with every
 weight that reaches the prediction free, to show at which levels a finite training set rests. Published as figure 3 of
-arXiv 2501.16265.
+arXiv 2501.16265; derived for any covariance in docs/derivations/dynamics.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import separate_units
 from iclab.studies.dynamics import following, training
-from iclab.study import Figure, Key, Preset, Study, View
+from iclab.study import Figure, Formula, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
 
@@ -154,6 +154,23 @@ def figure(view: View, figure: Figure) -> None:
         axes.set_xlim(loss.get_xlim())
 
 
+def answer(view: View) -> str:
+    """The modes with a head of their own, and the levels at which the loss rests on its way."""
+    held, modes = view.simulation.held.modes, int(training.first_seed(view.theory.held.modes))
+    every = int((held == modes).sum())
+    levels = ", ".join(f"{level:.3g}" for level in training.first_seed(view.theory.levels.loss).values)
+    return (
+        f"In {every} of {figures.seeds(view.simulation.held)} each of {modes} modes ends with a head of its own, and "
+        f"theory lets the loss rest at {levels} on the way."
+    )
+
+
+SCALAR_FORMULA = Formula(
+    r"\tau \frac{d v}{d t} = g v^2 - h v^5",
+    "The value weight of a head that is aligned with one mode.",
+    {"v": "value weight", "g": "signal of the mode, coefficient of growth", "h": "its curvature, of saturation"},
+)
+
 WORDS = vocabulary(
     value=("|v|", "value weight of the mode's head"),
     alignment=("|cos|", "alignment of the mode's head: the smaller |cosine| of key and query with the eigenvector"),
@@ -187,5 +204,6 @@ STUDY = Study(
         "theory/scalar/value": "heads of this start share modes; its ends and times are judged from a smaller one",
         "theory/flow/alignment": "in the limit of small starts it ends at 1, which is judged from a smaller start",
     },
-    settle=following.settled(training.small_separate),
+    settle=following.settled(training.small_separate), answer=answer,
+    formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA, SCALAR_FORMULA),
 )  # fmt: skip

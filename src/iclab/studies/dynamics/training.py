@@ -15,7 +15,7 @@ from iclab.numerics import Checked, Count, Counts, Distinct, Positive, require
 from iclab.numerics.curves import first_below, stages
 from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.study import Axes, Key, View
+from iclab.study import Axes, Formula, Key, View
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from iclab.simulation.linear.statistics import Statistics
 
 __all__ = [
-    "FINER", "FINEST", "LEVELS", "LONGEST", "SMALLER", "SMALL_START", "Steps", "TrainingCase", "by_rate",
-    "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics", "drops", "early", "first_seed",
-    "flow_lines", "half_drop_time", "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences",
-    "plateaus", "population_statistics", "settled", "small_flow", "small_merged", "small_separate", "stacked",
-    "tends",
+    "FINER", "FINEST", "FLOW_FORMULA", "LEVELS", "LONGEST", "PLATEAU_FORMULA", "SMALLER", "SMALL_START", "Steps",
+    "TrainingCase", "by_rate", "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics",
+    "drops", "early", "first_seed", "flow_lines", "half_drop_time", "log_marks", "loss_panel", "marks", "on_drawn",
+    "on_population", "on_sequences", "plateaus", "population_statistics", "settled", "small_flow", "small_merged",
+    "small_separate", "stacked", "tends",
 ]  # fmt: skip
 
 LONGEST = 10**8  # steps of one run: a day
@@ -40,6 +40,19 @@ LEVELS = vocabulary({"levels/loss": ("L(M_m)", "loss of a plateau", "label²")})
 
 Steps = Int[np.ndarray, "record"]  # at which a run is recorded
 tends = partial(Tends, tolerance=0.045, along="sequences")  # a bias of 1/P
+PLATEAU_FORMULA = Formula(
+    r"L_m = \mathrm{tr}\,\Lambda + \rho "
+    r"- \sum_{d=1}^{m} \frac{\lambda_d}{1 + \frac{1}{N} (1 + \frac{\mathrm{tr}\,\Lambda + \rho}{\lambda_d})}",
+    "The loss of a plateau on which the m modes of largest eigenvalue are learned, for tasks of covariance one.",
+    {r"\Lambda": "input covariance", r"\lambda_d": "its eigenvalues", r"\rho": "variance of the label noise",
+     "N": "labeled examples before the query"},
+)  # fmt: skip
+FLOW_FORMULA = Formula(
+    r"\tau \frac{d W}{d t} = -\frac{1}{2} \nabla L(W)",
+    "Gradient flow of the population loss, which gradient descent becomes as its learning rate falls.",
+    {"W": "weights of the layer", "L": "mean squared error over fresh contexts",
+     "t": "training time: steps times learning rate, in units of τ"},
+)  # fmt: skip
 SMALL_START = RestsAtLevels(
     "theory/small/loss", "From a start a thirtieth as large the flow rests, and ends, at the predicted levels.", 0.005
 )
@@ -222,8 +235,7 @@ def settled(time: "xr.DataArray", loss: "xr.DataArray") -> float:
 
 def flow_lines(axes: Axes, time: "xr.DataArray", loss: "xr.DataArray", *, label: str) -> None:
     """Loss of theory against time, from the start of every seed."""
-    for i, curve in enumerate(loss.values):
-        figures.theory_line(axes, time, curve, label=label if i == 0 else None)
+    figures.theory_lines(axes, time, loss.values, label=label)
 
 
 def drawn_lines(axes: Axes, run: "xr.Dataset") -> None:

@@ -107,7 +107,8 @@ def strength_panel(
                 None if mode else "flow from drawn contexts",
             )
             figures.mean_points(axes, some.time, some.strength, color=color, label=label)
-        label = f"exact flow, s = {spectrum[mode]:g}"
-        figures.theory_line(axes, exact.time, exact.strength.isel(place), color=color, label=label)
+        law = exact.strength.isel(place)
+        figures.theory_line(axes, exact.time, law, color=color, label=None if mode else "exact flow")
+        figures.end_label(axes, f"s = {spectrum[mode]:g}", float(law[-1]), color=color)
         figures.dashed_line(axes, exact.time, other.strength.isel(place), color=color, label=dashed)
     axes.set_xlabel(TIME)
