@@ -18,9 +18,9 @@ from iclab.claims.paths import variable
 from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Positives, Whole
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining.links import DRAWN, SCORED, WORDS, on_contexts
+from iclab.studies.pretraining.links import SCORED, VOCABULARY, WORDS, on_contexts
 from iclab.studies.pretraining.panels import SEQUENCES, TITLES
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, largest
+from iclab.studies.pretraining.runs import ERRORS, Draws, Grid, Ridge, Run, largest
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
@@ -142,23 +142,16 @@ STUDY = Study(
     presets={"quick": Preset(Case(), size=(8.0, 3.6)), "full": Preset(FULL, size=(8.0, 3.6))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(
-        *(
-            Agrees(f"band/{target}_mean", f"Means of runs are as forecast, {WORDS[target]}.", 0.045,
-                   f"leverage/{target}")
-            for target in TITLES
-        ),
-        Coverage(0.90),
-        Coverage(0.01, outside=True),
-        *SCORED,
+        *(Agrees(f"band/{name}_mean", f"Means of runs are as forecast, {WORDS[name]}.", 0.045, f"leverage/{name}")
+          for name in TITLES),
+        Coverage(0.90), Coverage(0.01, outside=True), *SCORED,
     ),
     unjudged={
         f"theory/{name}/{target}": "drawn for its distance from the runs; judged in `finite-size`"
         for name in ("limit", "pool")
         for target in TITLES
     },
-    vocabulary=SIZES
-    | DRAWN
-    | vocabulary(
+    vocabulary=VOCABULARY | vocabulary(
         fresh=("m", "runs that the band is tested on"),
         icl_mean=("mean(e_ICL)", "mean over runs: error on new tasks", "label²"),
         idg_mean=("mean(e_IDG)", "mean over runs: error on tasks of the pool", "label²"),

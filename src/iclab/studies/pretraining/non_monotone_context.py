@@ -15,10 +15,11 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.claims import Agrees
 from iclab.numerics import Checked
+from iclab.numerics.minima import scanned
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining.panels import TASKS
-from iclab.studies.pretraining.sizes import Span, column, scanned
+from iclab.studies.pretraining.sizes import Span, column
 from iclab.study import Figure, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "theory"]
@@ -118,14 +119,10 @@ STUDY = Study(
     presets={"quick": Preset(Case(), size=(11.0, 3.6)), "full": Preset(FULL, size=(11.0, 3.6))},
     theory=theory, simulation=None, figure=figure,
     claims=(
-        *(
-            Agrees(f"theory/scanned_{kind}/kappa", f"With {kind} {_SAME}", 1e-5, f"critical_{kind}/kappa")
-            for kind in ("few", "many")
-        ),
-        *(
-            Agrees(f"theory/lengths_{name}/alpha", f"A scan finds the best lengths: {title}.", 0.01, f"{name}/alpha")
-            for name, title in TITLES.items()
-        ),
+        *(Agrees(f"theory/scanned_{kind}/kappa", f"With {kind} {_SAME}", 1e-5, f"critical_{kind}/kappa")
+          for kind in ("few", "many")),
+        *(Agrees(f"theory/lengths_{name}/alpha", f"A scan finds the best lengths: {title}.", 0.01, f"{name}/alpha")
+          for name, title in TITLES.items()),
     ),
     unjudged=dict.fromkeys(
         (f"theory/line_{kind}/kappa" for kind in ("few", "many")), "the line of the published figure, for comparison"

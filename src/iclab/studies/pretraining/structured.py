@@ -19,19 +19,9 @@ from iclab.claims import Agrees
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
-from iclab.studies.pretraining.links import (
-    BOUNDS,
-    DRAWN,
-    SCORED,
-    WORDS,
-    judged_errors,
-    leverage_mean,
-    pool_mean,
-    simulated,
-    tending_errors,
-)
+from iclab.studies.pretraining import links
 from iclab.studies.pretraining.panels import SEQUENCES, error_axes, run_points
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run
+from iclab.studies.pretraining.runs import ERRORS, Draws, Grid, Ridge, Run
 from iclab.studies.pretraining.sizes import Span, bounds
 from iclab.study import Figure, Preset, Study, View
 
@@ -114,8 +104,8 @@ def theory(case: Case) -> dict[str, Labeled]:
         "white": labeled({"tau": tau}, **parts(errors(ratios, ridge=case.ridge), *ERRORS)),
         "level": labeled({"tau": tau}, **parts(level, *ERRORS)),
         "sizes": case.drawn.sizes(),
-        "leverage": case.drawn.predicted(leverage_mean),
-        "far": case.far.predicted(partial(pool_mean, more=4)),
+        "leverage": case.drawn.predicted(links.leverage_mean),
+        "far": case.far.predicted(partial(links.pool_mean, more=4)),
         "bounds": bounds(case.noise),
     }
 
@@ -136,17 +126,12 @@ FULL = Case(drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1)
 STUDY = Study(
     name="structured", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
-    theory=theory, simulation=simulated, figure=figure,
+    theory=theory, simulation=links.simulated, figure=figure,
     claims=(
-        *judged_errors(0.045),
-        *judged_errors(0.045, ["train"], unit="range"),
-        *tending_errors(0.019),
-        *(
-            Agrees(f"theory/level/{name}", f"Level spectra are white data, {WORDS[name]}.", 1e-6, f"white/{name}")
-            for name in ERRORS
-        ),
-        *SCORED,
+        *links.linked(),
+        *(Agrees(f"theory/level/{name}", f"Level spectra are white data, {words}.", 1e-6, f"white/{name}")
+          for name, words in links.WORDS.items()),
+        *links.SCORED,
     ),
-    unjudged=BOUNDS,
-    vocabulary=SIZES | DRAWN,
+    vocabulary=links.VOCABULARY, unjudged=links.BOUNDS,
 )  # fmt: skip
