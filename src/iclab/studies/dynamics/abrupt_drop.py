@@ -16,6 +16,7 @@ import numpy as np
 from iclab import figures
 from iclab.attention import MergedAttention
 from iclab.claims import Agrees, ExactInRate, RestsAtLevels, RestsTend, Share
+from iclab.numerics.curves import drop_count
 from iclab.outcomes import Labeled, LossCurve, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import merged_units
@@ -60,7 +61,7 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
     return {
         "rates": training.by_rate(case, start),
         "sequences": training.by_sequences(case, trained),
-        "drops": labeled({}, count=training.drops(trained.time, trained.loss[-1])),
+        "drops": labeled({}, count=drop_count(trained.time, trained.loss[-1])),
     }
 
 

@@ -16,6 +16,7 @@ from iclab import figures
 from iclab.attention import MergedAttention
 from iclab.claims import Agrees, ExactInRate
 from iclab.numerics import Distinct, Floats
+from iclab.numerics.curves import half_drop_time
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression, checked_mixture
 from iclab.published import merged_units
@@ -73,7 +74,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
 
 def ends(case: Case, time: np.ndarray, curves: np.ndarray) -> Labeled:
     """The losses at the end, and the half-drop time of training, for each fraction."""
-    half = [training.half_drop_time(time, curve) for curve in curves[0]]
+    half = [half_drop_time(time, curve) for curve in curves[0]]
     last = dict(zip(CURVES, curves[..., -1], strict=True))
     return labeled({"fraction": case.fractions}, half_drop=half, **last)
 

@@ -18,7 +18,7 @@ from jaxtyping import Bool
 from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import Agrees, ExactInRate, RestsTend, Share
-from iclab.numerics.curves import first_below, rests_and_drops
+from iclab.numerics.curves import first_below
 from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import separate_units
@@ -44,7 +44,7 @@ class Case(training.TrainingCase):
     sequences: tuple[int, ...] = (2000, 8000, 32000)  # P, sizes of the training sets
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled | Trajectory]:
     """The gradient flow with its heads, the scalar equation of each mode's head, and the plateaus.
 
     For a start a thirtieth as large the loss, and both accounts of where the heads end and when they rise.
@@ -52,14 +52,17 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
-    flow = dynamics.separate_flow(moments, start, case.rate * recorded(case))
-    small = training.small_flow(case, start)
-    heads, scalar = head_curves(small.time, small.loss, small.weights), scalar_values(case.problem, small)
+    flows = dynamics.separate_flow(moments, start, case.rate * recorded(case)), training.small_flow(case, start)
+    flow, heads = (head_curves(one.time, one.loss, one.weights) for one in flows)
+    entered, scalar = (
+        labeled({"time": one.time, "mode": None}, value=dynamics.entered_values(case.problem, one.time, one.loss))
+        for one in flows
+    )
     return {
-        "flow": head_curves(flow.time, flow.loss, flow.weights),
-        "scalar": scalar_values(case.problem, flow),
+        "flow": flow,
+        "scalar": entered,
         "levels": labeled({"plateau": None}, loss=training.plateaus(case)),
-        "small": labeled({"time": small.time}, loss=small.loss),
+        "small": flows[1],
         "small_ends": ends(heads, unfinished=(scalar.value[-1] == 0) & (heads.value[-1] > 0)),
         "ends": ends(scalar),
         "held": labeled({}, modes=min(moments.dimension, case.heads)),
@@ -83,26 +86,6 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
 def recorded(case: Case) -> training.Steps:
     """Steps at which losses are recorded, close enough for the time of a drop."""
     return training.log_marks(case.steps, 600)
-
-
-def scalar_values(problem: Regression, flow: Trajectory) -> Labeled:
-    """The scalar equation dv/dt = g v² − h v⁵ of each mode's head, entered so that it drops when the flow does.
-
-    Modes drop in the order of their signal g; h is the curvature. A head that blows up at T, half_drop_shift after
-    half of its drop, starts with strength 1/(g T). Modes that the flow does not reach stay at zero.
-    """
-    from iclab.theory import dynamics, population
-
-    moments = population.moments(problem)
-    signal, curvature = np.diag(moments.cross), np.diag(moments.second) * np.diag(moments.input_covariance)
-    drops, shifts = np.empty_like(signal), np.empty_like(signal)
-    drops[np.argsort(-signal, kind="stable")] = rests_and_drops(flow.time, flow.loss, dynamics.plateaus(moments))[1]
-    contribution = np.divide(signal**2, curvature, out=np.zeros_like(signal), where=curvature > 0)
-    shifts[np.argsort(-contribution, kind="stable")] = dynamics.half_drop_shift(moments)
-    reached = np.isfinite(drops) & (signal > 0)
-    strengths = 1 / np.where(reached, signal * (drops - shifts), 1.0)
-    values = dynamics.aligned_values(problem, strengths, flow.time)
-    return labeled({"time": flow.time, "mode": None}, value=np.where(reached, values, 0.0))
 
 
 def head_curves(time: np.ndarray, loss: np.ndarray, weights: SeparateAttention) -> Labeled:

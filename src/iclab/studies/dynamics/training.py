@@ -12,8 +12,8 @@ from iclab import figures
 from iclab.attention import Layer, MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import RestsAtLevels, Tends
 from iclab.numerics import Checked, Count, Counts, Distinct, Positive, require
-from iclab.numerics.curves import first_below, stages
 from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
+from iclab.planning.pace import LONGEST
 from iclab.problem import Regression
 from iclab.study import Axes, Formula, Key, View
 
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
     from iclab.simulation.linear.statistics import Statistics
 
 __all__ = [
-    "FINER", "FINEST", "FLOW_FORMULA", "LEVELS", "LONGEST", "PLATEAU_FORMULA", "SMALLER", "SMALL_START", "Steps",
-    "TrainingCase", "by_rate", "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics",
-    "drops", "early", "first_seed", "flow_lines", "half_drop_time", "log_marks", "loss_panel", "marks", "on_drawn",
-    "on_population", "on_sequences", "plateaus", "population_statistics", "settled", "small_flow", "small_merged",
-    "small_separate", "stacked", "tends",
+    "FINER", "FINEST", "FLOW_FORMULA", "LEVELS", "PLATEAU_FORMULA", "SMALLER", "SMALL_START", "Steps", "TrainingCase",
+    "by_rate", "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics", "early", "first_seed",
+    "flow_lines", "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences", "plateaus",
+    "population_statistics", "settled", "small_flow", "small_merged", "small_separate", "stacked", "tends",
 ]  # fmt: skip
 
-LONGEST = 10**8  # steps of one run: a day
 FINER = (1, 3, 10)  # divisors of the learning rate, to extrapolate the gap
 FINEST = (2, 6, 20)  # the same where heads escape one by one, and some of them together
 SMALLER = 30.0  # by which starts are smaller where the flow is compared with its limit
@@ -91,9 +89,9 @@ def marks(steps: int) -> Steps:
     return np.unique(np.round(np.concatenate([even, early])).astype(int))
 
 
-def log_marks(steps: int, count: int = 300) -> Steps:
-    """Steps at which losses are recorded: the start, then spaced by equal ratios."""
-    return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, count)])).astype(int))
+def log_marks(steps: int, count: int = 300, *, first: float = 1.0) -> Steps:
+    """Steps at which losses are recorded: the start, then spaced by equal ratios from a first one on."""
+    return np.unique(np.round(np.concatenate([[0], np.geomspace(first, steps, count)])).astype(int))
 
 
 def by_rate(
@@ -147,8 +145,7 @@ def population_statistics(problem: Regression) -> "Statistics":
     from iclab.simulation.linear.statistics import Statistics
     from iclab.theory.population import moments
 
-    law = moments(problem)
-    return Statistics(law.cross, law.second, law.input_covariance, np.asarray(law.null_loss))
+    return Statistics.of_moments(moments(problem))
 
 
 def by_sequences(case: TrainingCase, trained: Trajectory) -> Labeled:
@@ -193,16 +190,6 @@ def drawn_contexts(problem: Regression, sizes: Sequence[int], *, key: Key) -> "I
 def stacked(axis: str, points: Any, outcomes: Sequence[Labeled]) -> Labeled:
     """Losses over the same axes as one outcome, along a further axis that leads."""
     return labeled({axis: points, **outcomes[0].axes}, loss=np.stack([one.loss for one in outcomes]))
-
-
-def half_drop_time(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:
-    """Time at which a curve has fallen half-way from its first to its last loss."""
-    return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
-
-
-def drops(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> int:
-    """Number of drops of a curve, by the rule of `iclab.numerics.curves.stages`."""
-    return max(0, len(stages(time, loss)) - 1)
 
 
 def first_seed(array: "xr.DataArray") -> "xr.DataArray":

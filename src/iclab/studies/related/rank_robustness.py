@@ -93,8 +93,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     for_start, for_passes, for_tests, for_misled = jax.random.split(key, 4)
     few, noises, count = np.array(case.one_pass_ranks), np.array(case.noises), case.contexts
     left, right = start = low_rank.factors(case.problem.dimension, ranks, scale=case.initial, key=for_start)
-    law = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
-    gamma = low_rank.descend(law, start, rate=case.rate, steps=case.steps)
+    gamma = low_rank.descend(Statistics.of_moments(moments), start, rate=case.rate, steps=case.steps)
     some, settings = (left[few - 1], right[few - 1]), {"steps": case.one_pass_steps, "batch": case.batch}
     passed = low_rank.one_pass(case.problem, some, rate=case.rate, key=for_passes, **settings)
     test = replace(case.problem, context_length=case.test_length)

@@ -5,7 +5,7 @@ and for separate key and query. Contexts enter every result through `population.
 of τ, of the flow of −½∇L.
 """
 
-from iclab.theory.dynamics.aligned import aligned_loss, aligned_values, half_drop_shift
+from iclab.theory.dynamics.aligned import aligned_loss, aligned_values, entered_values, half_drop_shift
 from iclab.theory.dynamics.closed_forms import (
     growing_amplitude,
     reduced_merged_flow,
@@ -39,6 +39,7 @@ __all__ = [
     "conserved",
     "drawn_sharpness_factor",
     "drop_times",
+    "entered_values",
     "fixed_point",
     "growing_amplitude",
     "growth",
