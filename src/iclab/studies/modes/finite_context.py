@@ -113,12 +113,10 @@ STUDY = Study(
         Tends(
             "fitted/strength",
             "Weights fitted to many contexts have the strengths of the exact fixed point, zero where modes are off.",
-            0.02, along="sequences", theory="exact/strength", unit="mode",
+            0.02, "sequences", theory="exact/strength", unit="mode",
         ),
-        Tends(
-            "theory/leading/strength", "The leading order becomes exact as N grows, for every mode.",
-            1e-3, along="context_length", theory="exact/strength", at={"context_length": list(LONG)},
-        ),
+        Tends("theory/leading/strength", "The leading order becomes exact as N grows, for every mode.",
+              1e-3, "context_length", theory="exact/strength", at={"context_length": list(LONG)}),
     ),
     vocabulary=WORDS,
 )  # fmt: skip

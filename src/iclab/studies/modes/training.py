@@ -102,10 +102,8 @@ def strength_panel(
             rows = drawn.strength.isel(place).values
             figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=seeds)
         if flow is not None:
-            some, label = (
-                flow.isel({**place, "time": slice(None, None, 4)}),
-                None if mode else "flow from drawn contexts",
-            )
+            some = flow.isel({**place, "time": slice(None, None, 4)})
+            label = None if mode else "flow from drawn contexts"
             figures.mean_points(axes, some.time, some.strength, color=color, label=label)
         law = exact.strength.isel(place)
         figures.theory_line(axes, exact.time, law, color=color, label=None if mode else "exact flow")
