@@ -99,19 +99,14 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     test = replace(case.problem, context_length=case.test_length)
     tests = low_rank.frozen_losses(gamma, test, noises=noises, contexts=count, key=for_tests)
     misled = low_rank.frozen_losses(gamma, test, noises=np.zeros(1), contexts=count, tasks=case.tasks, key=for_misled)
+    slope, first = np.polyfit(noises, np.diff(tests, axis=0).T, 1)  # lines through differences of neighboring ranks
     return {
         "trained": labeled({"rank": ranks}, loss=population.loss(moments, gamma)),
         "one_pass": labeled({"rank": few}, loss=population.loss(moments, passed)),
         "tests": labeled({"rank": ranks, "noise": noises}, loss=tests, best_rank=("noise", 1 + np.argmin(tests, 0))),
-        "crossings": labeled({"rank": ranks[:-1]}, critical_noise=crossings(noises, tests)),
+        "crossings": labeled({"rank": ranks[:-1]}, critical_noise=-first / slope),
         "misled": labeled({"rank": ranks}, loss=misled[:, 0]),
     }
-
-
-def crossings(noises: Float[np.ndarray, "noise"], losses: Float[np.ndarray, "rank noise"]) -> np.ndarray:
-    """Noises at which losses of neighboring ranks are equal: zeros of lines through their differences."""
-    slope, start = np.polyfit(noises, np.diff(losses, axis=0).T, 1)
-    return -start / slope
 
 
 def figure(view: View, figure: Figure) -> None:

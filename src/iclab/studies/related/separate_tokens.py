@@ -10,6 +10,7 @@ of which some rest on a plateau, the best is kept. Findings of earlier runs: doc
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -55,28 +56,22 @@ def theory(case: Case) -> dict[str, Labeled]:
     """Losses of the mechanism behind each network, and of mixing mechanisms against the number of pairs."""
     from iclab.theory.tokens import mixing
 
-    size, pairs = case.dimension, np.unique(np.geomspace(1, 100, 25).astype(int))
+    size, pairs = case.dimension, np.unique(np.geomspace(1, 100, 25).astype(int)).tolist()
+    mixed = partial(mixing.attention_loss, dimension=size)
     x_value, y_value = mixing.best_value_scales(case.pairs, dimension=size, masked=True)
-    best = mixing.attention_mixing(case.pairs, masked=True, x_value=x_value, y_value=y_value)
-    masked, matched = mixing.best_loss(*best, dimension=size), mixing.matched_loss(case.pairs, dimension=size)
-    levels = [1.0, mixed(size, case.pairs, masked=False), masked, matched]
+    masked = mixed(case.pairs, masked=True, x_value=x_value, y_value=y_value)
+    matched = mixing.matched_loss(case.pairs, dimension=size)
+    levels = [1.0, mixed(case.pairs, masked=False), masked, matched]
     return {
-        "levels": labeled({"network": None}, loss=levels, construction=mixed(size, case.pairs, masked=True)),
+        "levels": labeled({"network": None}, loss=levels, construction=mixed(case.pairs, masked=True)),
         "curves": labeled(
             {"gain": None, "pairs": pairs},
-            unmasked=("pairs", [mixed(size, count, masked=False) for count in pairs]),
-            masked=("pairs", [mixed(size, count, masked=True) for count in pairs]),
-            gained=[[mixed(size, count, masked=True, gain=gain) for count in pairs] for gain in GAINS],
-            matched=("pairs", [mixing.matched_loss(int(count), dimension=size) for count in pairs]),
+            unmasked=("pairs", [mixed(count, masked=False) for count in pairs]),
+            masked=("pairs", [mixed(count, masked=True) for count in pairs]),
+            gained=[[mixed(count, masked=True, gain=gain) for count in pairs] for gain in GAINS],
+            matched=("pairs", [mixing.matched_loss(count, dimension=size) for count in pairs]),
         ),
     }
-
-
-def mixed(dimension: int, pairs: int, *, masked: bool, gain: float = 1.0) -> float:
-    """Exact loss of mixing by attention; positions raise the weight of the own pair by a gain."""
-    from iclab.theory.tokens import mixing
-
-    return mixing.best_loss(*mixing.attention_mixing(int(pairs), masked=masked, gain=gain), dimension=dimension)
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -102,7 +97,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
             loss=("network", loss),
             gap=("step", -np.diff(loss)),
             from_matched=loss[3] / mixing.matched_loss(case.pairs, dimension=case.dimension),
-            from_unmasked=loss[1] / mixed(case.dimension, case.pairs, masked=False),
+            from_unmasked=loss[1] / mixing.attention_loss(case.pairs, dimension=case.dimension, masked=False),
             first=loss[0],
         ),
         "leak": labeled({}, **parts(leak, "training", "query")),
