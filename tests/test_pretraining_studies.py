@@ -9,11 +9,11 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import Ratios
+from iclab.claims import Coverage
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.problem.readouts import exact_error
 from iclab.simulation.pretraining.scoring import scored
 from iclab.studies import STUDIES
-from iclab.studies.pretraining.forecast import Coverage
 from iclab.studies.pretraining.links import leverage_mean, pool_mean
 from iclab.studies.pretraining.runs import Draws, Grid
 from iclab.studies.pretraining.sizes import Span, law_of
@@ -168,9 +168,10 @@ def test_a_readout_is_scored_on_contexts_as_its_exact_error_says() -> None:
 @pytest.mark.parametrize(("inside", "outcome"), [(0.96, "holds"), (0.9, "open"), (0.6, "does not hold")])
 def test_coverage_counts_the_fresh_runs_of_all_seeds(inside: float, outcome: str) -> None:
     axes = {"seed": np.arange(4), "tau": [0.5, 2.0]}
+    words = {f"band/{name}_covered": name for name in ("icl", "idg")}
     covered = {f"{name}_covered": (("seed", "tau"), np.full((4, 2), inside)) for name in ("icl", "idg")}
     band = xr.Dataset({**covered, "fresh": ("seed", np.full(4, 50))}, axes)
-    verdict = Coverage(0.9).verdict(xr.DataTree.from_dict({"simulation/band": band}))
+    verdict = Coverage(0.9, words).verdict(xr.DataTree.from_dict({"simulation/band": band}))
     assert verdict.outcome == outcome
     assert verdict.evidence[0][1] == f"{round(400 * inside)} of 400"
 

@@ -6,7 +6,7 @@ very result would have exposed.
 
 from iclab.claims.agreement import Agrees
 from iclab.claims.answers import answered
-from iclab.claims.bounds import Bounded, Misses, Share, above, below
+from iclab.claims.bounds import Bounded, Coverage, Misses, Share, above, below
 from iclab.claims.judgement import ALARM, CONFIDENCE, Deviations, Judgement, judged, judged_share
 from iclab.claims.limits import ExactInRate, Tends
 from iclab.claims.networks import CrossesBetween, PeaksWhereFitEnds, RisesAndFalls, WhereKnown
@@ -16,8 +16,9 @@ from iclab.claims.training import RestsAtLevels, RestsTend
 from iclab.claims.verdict import Claim, Verdict, asked, noticing, verdict_of
 
 __all__ = [
-    "ALARM", "CONFIDENCE", "Agrees", "Bounded", "Claim", "CrossesBetween", "Deviations", "ExactInRate", "Judgement",
-    "Misses", "PeaksWhereFitEnds", "Resolution", "RestsAtLevels", "RestsTend", "RisesAndFalls", "Share", "Tends",
-    "Verdict", "WhereKnown", "above", "answered", "asked", "below", "excused", "finest", "judged", "judged_share",
+    "ALARM", "CONFIDENCE", "Agrees", "Bounded", "Claim", "Coverage", "CrossesBetween", "Deviations", "ExactInRate",
+    "Judgement", "Misses", "PeaksWhereFitEnds", "Resolution", "RestsAtLevels", "RestsTend", "RisesAndFalls", "Share",
+    "Tends", "Verdict", "WhereKnown", "above", "answered", "asked", "below", "excused", "finest", "judged",
+    "judged_share",
     "noticing", "verdict_of",
 ]  # fmt: skip

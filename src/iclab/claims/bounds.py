@@ -1,6 +1,6 @@
 """Bounds, shares and factors: claims about a variable of simulation that state no value for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from iclab.claims.verdict import Verdict
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Bounded", "Misses", "Share", "above", "below", "share_verdict"]
+__all__ = ["Bounded", "Coverage", "Misses", "Share", "above", "below", "share_verdict"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,34 @@ class Share:
         agreeing = same.all([axis for axis in same.dims if axis != "seed"])
         found = judged_share(int(agreeing.sum()), agreeing.size, self.least)
         return share_verdict(found, "as often as predicted", self.meaning, self.least)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The share of fresh runs whose errors the band covers, or leaves out, is at least the stated one."""
+
+    least: float
+    covered: Mapping[str, str]  # shares of the runs of each size, "group/variable" of simulation, and their words
+    outside: bool = False  # true for the share that is left out
+    fresh: str = "band/fresh"  # number of these runs
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The lower bound of the share of the fresh runs of all seeds and sizes, for the error where it is lower."""
+        fresh, word = variable(result, "simulation", self.fresh), "leaves out" if self.outside else "covers"
+        found = {}
+        for path, words in self.covered.items():
+            covered = variable(result, "simulation", path)
+            inside = round(float((covered * fresh).sum()))
+            runs = round(float(fresh.sum()) * covered.size / covered.sizes["seed"])
+            found[words] = judged_share(runs - inside if self.outside else inside, runs, self.least)
+        worst = min(found.values(), key=lambda one: one.within)
+        return Verdict(
+            "band of single runs",
+            f"The band of two standard deviations {word} at least {100 * self.least:g} % of fresh runs.",
+            "share of fresh runs", worst.within, self.least, worst.outcome,
+            tuple((f"fresh runs, {words}", one.worst) for words, one in found.items()),
+            at_most=False, p=worst.p, reason=worst.reason,
+        )  # fmt: skip
 
 
 def share_verdict(

@@ -71,6 +71,13 @@ class Statistics:
         """The statistics of infinitely many sequences, for a restricted layer."""
         return cls(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
 
+    @classmethod
+    def of_features(
+        cls, cross: Float[Array, "feature"], second: Float[Array, "feature feature"], null_loss: float
+    ) -> "Statistics":
+        """The statistics of E[yφ], E[φφᵀ] and E[y²], as for drawn sequences."""
+        return cls(cross[:, None], second, np.ones((1, 1)), np.asarray(null_loss))
+
     @property
     def feature_count(self) -> int:
         """F, the number of features."""
