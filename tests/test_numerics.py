@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.numerics import increasing_grid, increasing_root, nonnegative, require
 from iclab.numerics.minima import golden_section, least, scanned, vertex
+from iclab.numerics.roots import border
 
 
 @pytest.mark.parametrize("exponent", [-300, -12, 0, 12, 300])
@@ -145,3 +146,9 @@ def test_a_scan_finds_the_least_point_and_the_ends() -> None:
     rising = scanned(lambda x: 1 + np.array([1.0, -0.5]) * (1 - 1 / (1 + x)), points, lowest=1e-12)
     assert_array_equal(rising, [0.0, np.inf])
     assert_allclose(vertex(2.0, np.log(np.array([1.0, 2.0, 4.0]) / 3) ** 2, 2.0), 3.0, rtol=1e-14)
+
+
+def test_a_border_is_where_a_condition_turns_in_each_bracket() -> None:
+    ends = np.array([0.3, 2.5])
+    found = border(lambda x: x < ends, np.zeros(2), np.full(2, 4.0), halvings=30)
+    assert_allclose(found, ends, atol=4 * 2.0**-30)

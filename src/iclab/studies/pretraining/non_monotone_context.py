@@ -16,6 +16,7 @@ from iclab import figures
 from iclab.claims import Agrees
 from iclab.numerics import Checked
 from iclab.numerics.minima import scanned
+from iclab.numerics.roots import border
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining.panels import TASKS
@@ -31,7 +32,6 @@ TITLES = {
 }
 SCAN = np.geomspace(1e-12, 1e18, 3001)  # context lengths α among which the least error is looked for
 _THINNED = 6  # every so many pools and noises are scanned
-_HALVINGS = 26  # of the bracket of a border: to 1e-6 of it
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,7 @@ def scanned_border(tau: float, noise: Float[np.ndarray, "noise"]) -> Float[np.nd
     from iclab.theory.generalization import best_alpha
 
     low, high = np.full_like(noise, 0.5 * min(tau, 1.0)), np.full_like(noise, 10 * (1 + np.max(noise)))
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        finite = np.isfinite(best_alpha(middle, tau, noise))
-        low, high = np.where(finite, middle, low), np.where(finite, high, middle)
-    return 0.5 * (low + high)
+    return border(lambda kappa: np.isfinite(best_alpha(kappa, tau, noise)), low, high, halvings=26)  # to 1e-6 of it
 
 
 def figure(view: View, figure: Figure) -> None:

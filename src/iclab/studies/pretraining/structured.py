@@ -8,7 +8,7 @@ Simulation draws runs, fits their readouts and takes their errors under the test
 data are white.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -73,23 +73,22 @@ class Case(Checked):
     @property
     def drawn(self) -> Grid:
         """The runs that are drawn, the spectrum of each dimension its own."""
-        return self._runs({dimension: self.spectra(dimension) for dimension in self.draws.dimension}, balanced=True)
+        return self._runs(self.draws.dimension, balanced=True)
 
     @property
     def far(self) -> Grid:
         """Runs in multiples of the lowest drawn dimension, with every eigenvalue of its spectrum as many times."""
-        least = self.draws.dimension[0]
-        inputs, tasks = self.spectra(least)
-        return self._runs({times * least: (times * inputs, times * tasks) for times in MULTIPLES}, balanced=False)
+        return self._runs([times * self.draws.dimension[0] for times in MULTIPLES], balanced=False)
 
-    def _runs(self, spectra: Mapping[int, tuple[tuple[float, ...], tuple[float, ...]]], *, balanced: bool) -> Grid:
+    def _runs(self, dimensions: Iterable[int], *, balanced: bool) -> Grid:
         def run(dimension: int, tau: float) -> Run:
             size = Pretraining.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension, balanced=balanced)
-            inputs, tasks = spectra[dimension]
+            own = dimension if balanced else self.draws.dimension[0]
+            inputs, tasks = (dimension // own * part for part in self.spectra(own))
             new = ContextLaw(SphereTasks(dimension), self.test_length(dimension), self.noise, np.diag(inputs))
             return Run(size, self.ridge, inputs, tasks, new)
 
-        return Grid.of(run, dimension=spectra, tau=self.drawn_tau)
+        return Grid.of(run, dimension=dimensions, tau=self.drawn_tau)
 
 
 def theory(case: Case) -> dict[str, Labeled]:
