@@ -7,17 +7,19 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab import report
+from iclab import figures, report
 from iclab.claims import Verdict
 from iclab.commands.main import main
-from iclab.store import read
+from iclab.store import Store, read
 from iclab.studies import STUDIES
 from iclab.study import Formula
+from tests.test_figures import overlapping
 from tests.test_study import study
 
 HEADLINES = [study for study in STUDIES.values() if study.headline]
@@ -206,3 +208,13 @@ def test_the_numbers_in_the_report_are_the_stored_results(folder: Path, tmp_path
     copy = tmp_path / "copy.nc"
     copy.write_bytes(base64.b64decode(carried[0]))
     assert len(read(copy).attrs["seeds"]) >= 4
+
+
+@pytest.mark.parametrize("form", [figures.drawn, figures.drawn_narrow])
+def test_no_words_of_the_headline_figures_overlap_or_leave_the_figure(folder: Path, form: Any) -> None:
+    for one in HEADLINES:
+        result = Store(folder / "results").load(one, one.quick)
+        figure = form(one, one.quick, result)
+        assert overlapping(figure) == [], one.name
+        box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+        assert min(box.x0, box.y0, width - box.x1, height - box.y1) > -0.01

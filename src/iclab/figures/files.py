@@ -79,10 +79,13 @@ def _say_what_is_missing(figure: "Figure") -> None:
 def caption(study: "Study", figure: "Sketch") -> str:
     """The caption: the figure in the words of its study, and each kind of mark that is in it."""
     shown = inspect.cleandoc(study.figure.__doc__ or "").split("\n\n")[0].replace("\n", " ")
-    named = (
-        MARKS[mark].format(figure.used[mark] or "as title or legend say") for mark in MARKS if mark in figure.used
-    )
+    named = (words.format(_labels(figure.used[mark])) for mark, words in MARKS.items() if mark in figure.used)
     return " ".join([shown, *named]).strip()
+
+
+def _labels(labels: list[str]) -> str:
+    """Labels of marks of one kind, where they are few."""
+    return " and ".join(labels) if 0 < len(labels) < 3 else "as legend, title or the words beside them say"
 
 
 def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:

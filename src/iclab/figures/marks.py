@@ -29,7 +29,7 @@ MARKS = {
     "dashed": "Dashed line: {}.",
     "dots": "Open circles: simulation, one for each seed.",
     "means": "Dots: means over seeds, with two standard errors.",
-    "levels": "Dotted lines: levels that theory predicts.",
+    "levels": "Dotted lines: {}.",
     "epochs": "Upper axis: epochs as the published figure counts them.",
 }
 """What a reader has to know of each kind of mark, in the words of a caption."""
@@ -142,7 +142,7 @@ def mean_points(
 
 def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = None) -> None:
     """Losses of plateaus: dotted lines across the panel."""
-    _used(axes, "levels")
+    _used(axes, "levels", label)
     for i, level in enumerate(np.asarray(levels)):
         axes.axhline(level, color="#777777", lw=0.8, ls=":", zorder=1, label=label if i == 0 else None)
 
@@ -182,6 +182,7 @@ def loss_axes(axes: "Axes", *, title: str, scale: str = "linear") -> None:
 
 
 def _used(axes: "Axes", mark: str, label: str | None = None) -> None:
-    """Note a kind of mark, for the caption, and the first label of its marks."""
-    used = getattr(axes.figure, "used", {})
-    used[mark] = used.get(mark) or label
+    """Note a kind of mark, for the caption, and the labels of its marks."""
+    labels = getattr(axes.figure, "used", {}).setdefault(mark, [])
+    if label and label not in labels:
+        labels.append(label)

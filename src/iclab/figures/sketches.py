@@ -24,7 +24,7 @@ class Sketch(Figure):
 
     def __init__(self, *arguments: Any, **given: Any) -> None:
         super().__init__(*arguments, **given)
-        self.used: dict[str, str | None] = {}
+        self.used: dict[str, list[str]] = {}
         self.ends: list[Annotation] = []  # names at the right ends of curves
 
     def _repr_svg_(self) -> str:

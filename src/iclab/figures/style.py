@@ -17,7 +17,7 @@ STYLE: dict[Any, Any] = {
     "axes.titlelocation": "left",
     "xtick.color": INK,
     "ytick.color": INK,
-    "legend.framealpha": 0.85,
+    "legend.framealpha": 1,
     "legend.edgecolor": "none",
     "legend.fontsize": 8.5,
     "legend.title_fontsize": 8.5,

@@ -1,12 +1,12 @@
 """One page of studies: answers, figures inline, verdicts, numbers to take along, nothing from outside, no script."""
 
 from iclab.report.document import MEDIA, Drawing, Entry, File, page, shown, verdict_table, write
-from iclab.report.entries import entry
+from iclab.report.entries import drawing, entry
 from iclab.report.mathml import mathml
 from iclab.report.shell import command
 from iclab.report.tables import csv, table
 
 __all__ = [
-    "MEDIA", "Drawing", "Entry", "File", "command", "csv", "entry", "mathml", "page", "shown", "table",
+    "MEDIA", "Drawing", "Entry", "File", "command", "csv", "drawing", "entry", "mathml", "page", "shown", "table",
     "verdict_table", "write",
 ]  # fmt: skip

@@ -65,10 +65,6 @@ class Entry:
 
     name: str
     question: str
-    answer: str
-    """The answer of this case, in one sentence or two."""
-    command: str
-    """The case as a command."""
     case: str
     """The case as JSON."""
     verdicts: Sequence[Verdict]
@@ -78,6 +74,10 @@ class Entry:
     seeds: Sequence[int]
     origin: Mapping[str, str]
     """Versions, device and commit."""
+    answer: str = ""
+    """The answer of this case, in one sentence or two."""
+    command: str = ""
+    """The case as a command."""
     unjudged: Mapping[str, str] = field(default_factory=dict)
     """Variables of theory that are drawn and not judged, with the reason."""
     formulas: Sequence["Formula"] = ()

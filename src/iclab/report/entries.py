@@ -9,12 +9,21 @@ from iclab.report.shell import command
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
     from iclab.study import Study
 
-__all__ = ["entry"]
+__all__ = ["drawing", "entry"]
 
 ORIGIN = ("versions", "device", "precision", "iclab", "commit")
+
+
+def drawing(wide: "Figure", narrow: "Figure", *, name: str, caption: str) -> Drawing:
+    """A figure for a page, as wide as it was designed and in one column."""
+    svg, column = (figures.as_bytes(one, "svg", name=name) for one in (wide, narrow))
+    return Drawing(
+        figures.inline(svg, name=name), figures.inline(column, name=f"{name}-narrow"), wide.get_figwidth(), caption
+    )
 
 
 def entry(study: "Study", case: Any, result: "xr.DataTree", netcdf: bytes) -> Entry:
@@ -22,12 +31,6 @@ def entry(study: "Study", case: Any, result: "xr.DataTree", netcdf: bytes) -> En
     verdicts, name = study.verdicts(result), study.name
     figure, narrow = figures.drawn(study, case, result), figures.drawn_narrow(study, case, result)
     images = {form: figures.as_bytes(figure, form, name=name) for form in ("svg", "pdf")}
-    drawing = Drawing(
-        wide=figures.inline(images["svg"], name=name),
-        narrow=figures.inline(figures.as_bytes(narrow, "svg", name=name), name=f"{name}-narrow"),
-        width=figure.get_figwidth(),
-        caption=figures.caption(study, figure),
-    )
     beside = {"csv": tables.csv(result), **images}
     seeds = [int(seed) for seed in result.attrs["seeds"]]
     return Entry(
@@ -37,7 +40,7 @@ def entry(study: "Study", case: Any, result: "xr.DataTree", netcdf: bytes) -> En
         command=command(study, case, seeds),
         case=result.attrs["case"],
         verdicts=verdicts,
-        drawing=drawing,
+        drawing=drawing(figure, narrow, name=name, caption=figures.caption(study, figure)),
         files=[
             File(f"{name}.nc", netcdf, inside=True),
             *(File(f"{name}.{form}", one) for form, one in beside.items()),

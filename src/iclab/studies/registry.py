@@ -48,5 +48,11 @@ class _Studies(Mapping[str, Study]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def __repr__(self) -> str:
+        groups = {group: [name.replace("_", "-") for name in names] for group, names in GROUPS.items()}
+        others = [point.name for point in entry_points(group="iclab.studies")]
+        listed = {**groups, "others": others} if others else groups
+        return "\n".join(f"{group}: {', '.join(names)}" for group, names in listed.items())
+
 
 STUDIES: Mapping[str, Study] = _Studies()

@@ -89,8 +89,10 @@ def figure(view: View, figure: Figure) -> None:
     panels = figure.subplots(1, exact.sizes["noise"], sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):
         for color, mode in figures.colored(range(exact.sizes["mode"])):
-            here, label = {"noise": i, "mode": mode}, f"exact fixed point, s = {view.case.eigenvalues[mode]:g}"
-            figures.theory_line(axes, exact.context_length, exact.strength.isel(here), color=color, label=label)
+            here, label = {"noise": i, "mode": mode}, None if mode else "exact fixed point"
+            law = exact.strength.isel(here)
+            figures.theory_line(axes, exact.context_length, law, color=color, label=label)
+            figures.end_label(axes, f"s = {view.case.eigenvalues[mode]:g}", float(law[-1]), color=color)
             label = None if mode else "leading order in 1/N"
             figures.dashed_line(axes, leading.context_length, leading.strength.isel(here), color=color, label=label)
             if view.simulation:
