@@ -9,8 +9,9 @@ from iclab.attention.layers import (
     random_separate,
     restricted_parts,
 )
+from iclab.attention.stacks import StackedAttention, random_stack, stack_of
 
 __all__ = [
-    "Layer", "MergedAttention", "SeparateAttention", "aligned_separate", "random_merged", "random_separate",
-    "restricted_parts",
+    "Layer", "MergedAttention", "SeparateAttention", "StackedAttention", "aligned_separate", "random_merged",
+    "random_separate", "random_stack", "restricted_parts", "stack_of",
 ]  # fmt: skip
