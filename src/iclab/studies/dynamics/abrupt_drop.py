@@ -16,7 +16,7 @@ import numpy as np
 from iclab import figures
 from iclab.attention import MergedAttention
 from iclab.claims import Agrees, ExactInRate, RestsAtLevels, RestsTend, Share
-from iclab.numerics.curves import drop_count
+from iclab.numerics.curves import drop_count, half_drop_time
 from iclab.outcomes import Labeled, LossCurve, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import merged_units
@@ -78,8 +78,7 @@ def answer(view: View) -> str:
     drawn, flow = view.simulation.sequences.isel(sequences=-1), view.theory.flow
     once, levels = int((view.simulation.drops["count"] == 1).sum()), training.first_seed(view.theory.levels.loss)
     half, exact = (
-        np.median([training.half_drop_time(run.time.values, curve) for curve in run.loss.values])
-        for run in (drawn, flow)
+        np.median([half_drop_time(run.time.values, curve) for curve in run.loss.values]) for run in (drawn, flow)
     )
     return (
         f"In {once} of {figures.seeds(drawn)} the loss drops once, from {levels[0]:.3g} to {levels[-1]:.3g}; half of "
