@@ -1,0 +1,167 @@
+"""A training run beside theory: from its own start, in its own units, with verdicts."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from iclab.attention import Layer, SeparateAttention, random_merged, random_separate
+from iclab.claims import Verdict
+from iclab.numerics import Validated, instance, require
+from iclab.overlay.conventions import Conventions
+from iclab.overlay.curves import DrawnSets, moments_of, theory_loss
+from iclab.overlay.hints import explanations, observed_factors, said
+from iclab.overlay.judging import diverging, of_gap, of_landmarks, unknown
+from iclab.overlay.levels import LEVELS, TIMES
+from iclab.overlay.logs import LossLog, log_of
+from iclab.problem import Regression
+
+__all__ = ["Comparison", "compare", "compared"]
+
+Array = np.ndarray
+Curve = Float[Array, "record"]
+RECORDS = 400  # of a log that are compared; more are thinned out, evenly and by equal ratios
+INITIAL = 0.01  # size of a start that stands in for one that is not known
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A run beside theory: curves as mean squared errors against the clock of the log, verdicts and hints."""
+
+    problem: Regression
+    conventions: Conventions
+    log: LossLog
+    run: Curve
+    theory: Curve | None  # where the start is known
+    levels: Float[Array, "plateau"]
+    draws: Float[Array, "draw record"] | None  # drawn training sets
+    verdicts: tuple[Verdict, ...]
+    hints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        judged = [f"  {one.meaning} {one.answer}" for one in self.verdicts]
+        return "\n".join(["Comparison of a run with theory", *judged, *(f"  {hint}" for hint in self.hints)])
+
+
+def compare(
+    times: Validated[ArrayLike],
+    losses: Validated[ArrayLike],
+    problem: Validated[Regression],
+    conventions: Validated[Conventions],
+) -> Comparison:
+    """A training run, its losses at `times` in steps of the trainer, beside the theory of its problem.
+
+    With the start in the conventions theory is the gradient flow from these very weights; drawn training sets of
+    the same size, trained the same way, tell how far a right run may be from it. Nothing is fitted: where scale or
+    clock are off by a factor, hints name the convention that would explain it.
+
+    >>> iclab.compare(steps, losses, problem, Conventions(0.001, normalization="none", sequences=5000, start=start))
+
+    Raises ValueError for lists that do not fit, and for a start of another dimension.
+    """
+    instance("problem", problem, Regression)
+    instance("conventions", conventions, Conventions)
+    return compared(log_of(times, losses), problem, conventions)
+
+
+def compared(log: LossLog, problem: Regression, conventions: Conventions) -> Comparison:
+    """The comparison of a log that was read."""
+    log, start, notes = _thinned(log), _checked_start(problem, conventions), list(log.notes)
+    drawn = _drawn(log, problem, conventions, start, notes)
+    judged = partial(_judged, log, problem, start, drawn)
+    here = judged(conventions, missing=notes[-1] if drawn is None else "")
+    hints: list[str] = []
+    if here.theory is not None and any(one.outcome == "does not hold" for one in here.verdicts):
+        others = explanations(conventions, lambda other: judged(other).verdicts) if drawn else []
+        seen = observed_factors(log, conventions, lambda clock: theory_loss(problem, conventions, start, clock))
+        hints = said(conventions, others, seen)
+    return replace(here, hints=tuple(hints), notes=tuple(notes))
+
+
+def _thinned(log: LossLog) -> LossLog:
+    count = len(log.clock)
+    if count <= RECORDS:
+        return log
+    even, ratios = np.linspace(0, count - 1, RECORDS // 2), np.geomspace(1, count - 1, RECORDS // 2)
+    kept = np.unique(np.round(np.concatenate([even, ratios])).astype(int))
+    return replace(log, clock=log.clock[kept], loss=log.loss[kept])
+
+
+def _checked_start(problem: Regression, conventions: Conventions) -> Layer:
+    """The start of the run, or one like it where that is not known."""
+    start, d = conventions.start, problem.dimension
+    if start is None:
+        rng, size = np.random.default_rng(0), conventions.initial or INITIAL
+        heads = conventions.heads or d
+        if conventions.attention == "merged":
+            return random_merged(d, heads, scale=size, rng=rng)
+        return random_separate(d, heads, scale=size, rng=rng)
+    require(
+        start.dimension == d,
+        f"start must have the dimension of the problem, D = {d}; got {start.dimension}. Give that of the run.",
+    )
+    return start
+
+
+def _levels(problem: Regression, conventions: Conventions, start: Layer) -> Float[Array, "plateau"]:
+    """Levels at which the loss rests: two for merged attention, one more for each head and rank of separate."""
+    from iclab.theory import dynamics
+
+    levels = dynamics.plateaus(moments_of(problem, conventions))
+    if isinstance(start, SeparateAttention):
+        return levels[: start.heads * start.rank + 1]
+    return levels[[0, -1]]
+
+
+def _drawn(
+    log: LossLog, problem: Regression, conventions: Conventions, start: Layer, notes: list[str]
+) -> DrawnSets | None:
+    if conventions.drawn is None:
+        notes.append(
+            "the number of training sequences is not stated, so that the sampling error of the run is not known: "
+            "--sequences, or --batch for fresh ones"
+        )
+        return None
+    if not np.all(log.clock == np.round(log.clock)):
+        notes.append(f"{log.name} must count steps in whole numbers for the sampling error to be known")
+        return None
+    try:
+        return DrawnSets(problem, conventions, start)
+    except (ImportError, MemoryError) as error:
+        notes.append(f"the sampling error of the run is not known: {error}")
+        return None
+
+
+def _judged(
+    log: LossLog, problem: Regression, start: Layer, drawn: DrawnSets | None, conventions: Conventions,
+    *, missing: str = "",
+) -> Comparison:  # fmt: skip
+    """The comparison in some conventions, without hints."""
+    run, levels = conventions.errors(log.loss), _levels(problem, conventions, start)
+    known = conventions.start is not None
+    theory = theory_loss(problem, conventions, start, log.clock) if known else None
+    verdicts, draws = [], None
+    try:
+        draws = None if drawn is None else drawn.losses(conventions, log.clock)
+    except ArithmeticError:
+        verdicts += [] if theory is None else [diverging(run, theory, surely=_surely(drawn, conventions, log))]
+    if theory is not None and draws is not None:
+        verdicts.append(of_gap(run, theory, draws))
+    elif theory is not None and not verdicts:
+        verdicts.append(unknown(run, theory, missing))
+    if draws is not None:
+        verdicts += of_landmarks(log.clock, run, levels, draws, (LEVELS, TIMES) if known else (LEVELS,))
+    return Comparison(problem, conventions, log, run, theory, levels, draws, tuple(verdicts))
+
+
+def _surely(drawn: DrawnSets | None, conventions: Conventions, log: LossLog) -> bool:
+    """True where descent diverges at a third of the rate too: a right run of this rate would not have come so far."""
+    assert drawn is not None
+    try:
+        drawn.losses(replace(conventions, learning_rate=conventions.learning_rate / 3), log.clock)
+    except ArithmeticError:
+        return True
+    return False
