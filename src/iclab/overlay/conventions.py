@@ -41,7 +41,7 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Conventions(Checked):
-    """How a run was trained: plain gradient descent, and in which units.
+    """The way a run was trained: plain gradient descent, and in which units.
 
     `loss` is what the learning rate acts on and what the log shows: the mean of squared errors over sequences, half
     of it, or their sum. `normalization` is the divisor of the sum over the tokens of a context. The run saw

@@ -65,7 +65,7 @@ def calibrated(draws: Float[Array, "draw record"], theory: Curve) -> Calibration
 
 @dataclass(frozen=True)
 class Factors:
-    """How much faster a run goes than theory, and how much larger its loss is; and the gap that is left then."""
+    """Pace and loss of a run in units of those of theory, and the gap that is left with both of them set right."""
 
     clock: float
     loss: float
@@ -75,8 +75,8 @@ class Factors:
 def factors(clock: Curve, run: Curve, time: Curve, theory: Curve) -> Factors:
     """The clock and loss factors that bring theory nearest to a run.
 
-    Theory is known on a grid of `time` that reaches further than the clock of the run. A clock factor c > 1: theory has
-    to go c times as fast to keep pace with the run.
+    Theory is known on a grid of `time` that reaches further than the clock of the run. A clock factor c > 1:
+    theory has to go c times as fast to keep pace with the run.
     """
     first = run[0] / theory[0]
     best = Factors(1.0, first, np.inf)

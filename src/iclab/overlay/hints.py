@@ -1,4 +1,4 @@
-"""Hints: which convention would explain a run that is not where theory says. Nothing is changed by them."""
+"""Hints: the convention that would explain a run that is not where theory says. Nothing is changed by them."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,7 +12,7 @@ from iclab.overlay.logs import LossLog
 __all__ = ["explanations", "observed_factors", "said"]
 
 Array = np.ndarray
-ONE = 0.05  # deviation of a factor from 1 that is worth a word
+ONE = 0.05  # deviation of a factor from 1 that is said
 RECORDS = 2000  # of theory on the grid where a clock factor is looked for
 WORDS = {0.5: "half of", 2.0: "twice"}
 

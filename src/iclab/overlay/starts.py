@@ -48,10 +48,11 @@ def start_of(arrays: Mapping[str, np.ndarray], dimension: int) -> Layer:
         shape = parts[name].shape
         rows = (d, d + 1) if name == "key_query" else shape[1:2]
         fits &= len(shape) == 3 and shape[:1] == heads and shape[1] in rows and shape[2] in (d, d + 1)
+    rest = "key_query (H, D, D)" if len(kind) == 2 else "key and query (H, R, D)"
     require(
         fits,
-        f"start must have value (H,) and {'key_query (H, D, D)' if len(kind) == 2 else 'key, query (H, R, D)'}, or as "
-        f"many entries with labels, for D = {d} as the problem; got {shapes}. Give the weights of that dimension.",
+        f"start must have value (H,) and {rest}, or as many entries with labels, for D = {d} as the problem; got "
+        f"{shapes}. Give the weights of that dimension.",
     )
     return _layer(parts, d)
 
