@@ -50,7 +50,7 @@ def read_log(path: Validated[str | Path], *, clock: str | None = None, loss: str
     place = Path(path)
     rows = list(_rows(place, loss))
     require(bool(rows), f"{place.name} must hold records of training; got none. Log a clock and a loss.")
-    names = list(dict.fromkeys(name for _, row in rows for name in row))
+    names = list(dict.fromkeys(name for _, row in rows for name in row if name is not None))
     time, value = _column("clock", clock, names, CLOCKS, place.name), _column("loss", loss, names, LOSSES, place.name)
     kept = [(line, row[time], row[value]) for line, row in rows if _there(row.get(time)) and _there(row.get(value))]
     require(bool(kept), f"{place.name} must have records with both {time!r} and {value!r}; got none.")
