@@ -1,6 +1,7 @@
 """Logs of trainers and files of starts: what is read, what is said, what is refused."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ def test_event_files_are_read_where_their_reader_is_installed(tmp_path: Path) ->
 def test_without_their_reader_event_files_are_refused_with_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "tensorboard", None)
+    for name in ("tensorboard", "tensorboard.backend.event_processing.event_accumulator"):
+        monkeypatch.setitem(sys.modules, name, None)
     (tmp_path / "events.out.tfevents.1.host").write_bytes(b"")
     with pytest.raises(ImportError, match=r"needs TensorBoard.*pip install tensorboard, or export the scalar as CSV"):
         read_log(tmp_path)

@@ -3,11 +3,14 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from numpy.typing import ArrayLike
 
 from iclab.numerics import Validated, Wholes, checked_number, checks_its_fields, numbers, require, whole_numbers
+
+if TYPE_CHECKING:
+    from iclab.problem.inputs import InputSample
 
 __all__ = ["Lengths", "Regression", "checked_lengths", "checked_mixture"]
 
@@ -27,6 +30,9 @@ class Regression:
     Raises ValueError for impossible numbers. Eigenvalues that come unsorted are sorted, largest first,
     with a UserWarning; the task eigenvalues keep their partners.
     """
+
+    sampling: ClassVar["InputSample | None"] = None
+    """The data that the spectrum was measured on: of a problem made by from_inputs alone, not of changed copies."""
 
     eigenvalues: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)  # λ, of the input covariance, largest first
     context_length: int | tuple[int, ...] = 31  # N, labeled examples before the query; several: mixed evenly
@@ -60,6 +66,52 @@ class Regression:
         object.__setattr__(self, "task_eigenvalues", tasks)
         object.__setattr__(self, "context_length", _context_length(self.context_length))
         object.__setattr__(self, "noise", checked_number("noise", self.noise, at_least=0.0, advice=_VARIANCE))
+
+    @classmethod
+    def from_inputs(
+        cls,
+        inputs: Validated[ArrayLike],
+        context_length: Validated[int | Iterable[int]] = 31,
+        *,
+        noise: Validated[float] = 0.0,
+        task_eigenvalues: Validated[Iterable[float] | None] = None,
+        centered: bool = True,
+        shrinkage: Validated[str] = "none",
+    ) -> "Regression":
+        """The problem of inputs that rows of data are examples of, in the directions of their covariance.
+
+        Its `sampling` holds these directions and what the rows leave open of the spectrum, from which
+        theory.dynamics.level_band and drop_band make bands. Few rows, heavy tails and a mean that is not taken off
+        are said in a UserWarning each.
+
+        >>> Regression.from_inputs(X, context_length=20, shrinkage="linear")
+
+        Raises ValueError for rows that have no covariance, as problem.inputs.measured_inputs does, and as Regression.
+        """
+        from iclab.problem.inputs import measured_inputs
+
+        sample = measured_inputs(inputs, centered=centered, shrinkage=shrinkage)
+        return cls._of_sample(sample, context_length, noise=noise, task_eigenvalues=task_eigenvalues)
+
+    @classmethod
+    def from_covariance(
+        cls, covariance: Validated[ArrayLike], context_length: Validated[int | Iterable[int]] = 31, **others: Any
+    ) -> "Regression":
+        """The problem of inputs of a known covariance, in its own directions; `others` are fields of the problem.
+
+        Raises ValueError for a matrix that is no covariance, and as Regression.
+        """
+        from iclab.problem.inputs import given_covariance
+
+        return cls._of_sample(given_covariance(covariance), context_length, **others)
+
+    @classmethod
+    def _of_sample(cls, sample: "InputSample", context_length: Any, **others: Any) -> "Regression":
+        for text in sample.notes:
+            warnings.warn(text, stacklevel=3)
+        made = cls(tuple(map(float, sample.eigenvalues)), context_length, **others)
+        object.__setattr__(made, "sampling", sample)
+        return made
 
     @property
     def dimension(self) -> int:
