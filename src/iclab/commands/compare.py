@@ -57,7 +57,7 @@ def compare(words: Sequence[str]) -> int:
     """Read the log, compare, write the page, print the verdicts. Returns the exit code."""
     words, sample = measured(words)
     asked = parsed(Compare, words, prog="iclab compare", description=Compare.__doc__ or "")
-    from iclab.overlay import compared, read_log, read_start
+    from iclab.overlay import compared, read_log, read_start, turned
 
     require(
         asked.study in STUDIES,
@@ -65,9 +65,11 @@ def compare(words: Sequence[str]) -> int:
     )
     log = read_log(asked.log, clock=asked.clock_column, loss=asked.loss_column)
     start = None if asked.start is None else read_start(asked.start, asked.problem.dimension)
-    if start is not None and sample is not None:
-        start = sample.turned(start)
-    found = compared(log, asked.problem, _conventions(asked, start))
+    problem = asked.problem
+    if sample is not None:
+        problem = problem.measured_on(sample)
+        start = start and turned(start, sample.directions)
+    found = compared(log, problem, _conventions(asked, start))
     path = writable(asked.out) / "index.html"
     _write_page(found, path, asked.study)
     code = exit_code(found.verdicts, strict=asked.strict)

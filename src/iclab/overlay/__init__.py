@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from iclab.overlay.logs import read_log as read_log
     from iclab.overlay.starts import read_start as read_start
     from iclab.overlay.starts import start_of as start_of
+    from iclab.overlay.starts import turned as turned
 
 __all__ = [
     "PUBLISHED", "Comparison", "Conventions", "LossLog", "compare", "compared", "log_of", "read_log", "read_start",
-    "start_of",
+    "start_of", "turned",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
@@ -36,5 +37,6 @@ if not TYPE_CHECKING:
             "read_log": "iclab.overlay.logs",
             "read_start": "iclab.overlay.starts",
             "start_of": "iclab.overlay.starts",
+            "turned": "iclab.overlay.starts",
         },
     )

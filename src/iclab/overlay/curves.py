@@ -104,11 +104,19 @@ class DrawnSets:
 
         assert self._sequences is not None
         found = []
-        for key in self._keys:
-            drawn = contexts.draw(self._problem, self._sequences, key=key)
+        for i, key in enumerate(self._keys):
+            drawn = contexts.draw(_resampled(self._problem, i), self._sequences, key=key)
             divisor = {"1/N": drawn.divisor, "none": np.ones_like(drawn.divisor), "1/(N+1)": drawn.divisor + 1}
             found.append(statistics.statistics(replace(drawn, divisor=divisor[normalization]), self._start))
         return statistics.stack(found)
+
+
+def _resampled(problem: Regression, draw: int) -> Regression:
+    """The problem with a spectrum as likely as its own, where that was measured on rows of data."""
+    if problem.sampling is None or problem.sampling.spectra is None:
+        return problem
+    spectra = problem.sampling.spectra
+    return replace(problem, eigenvalues=tuple(map(float, spectra[draw % len(spectra)])))
 
 
 def _ratio(problem: Regression, conventions: Conventions) -> float:

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention, SeparateAttention
 from iclab.numerics import Validated, require
 
-__all__ = ["read_start", "start_of"]
+__all__ = ["read_start", "start_of", "turned"]
 
 KINDS = (("value", "key_query"), ("value", "key", "query"))
 
@@ -55,6 +56,25 @@ def start_of(arrays: Mapping[str, np.ndarray], dimension: int) -> Layer:
         f"{shapes}. Give the weights of that dimension.",
     )
     return _layer(parts, d)
+
+
+def turned(start: Layer, directions: Float[np.ndarray, "D D"] | None) -> Layer:
+    """The layer for inputs in new coordinates, along `directions` in the columns.
+
+    Raises ValueError where the directions are not known.
+    """
+    if directions is None:
+        raise ValueError(
+            "directions of the inputs must be known to turn a start into them; these inputs have too many."
+        )
+    d, parts = len(directions), vars(start)
+    turn = np.eye(d + 1)
+    turn[:d, :d] = directions
+    labeled = directions if start.restricted else turn
+    value = parts["value"] if start.restricted else parts["value"] @ turn
+    if isinstance(start, MergedAttention):
+        return MergedAttention(value, labeled.T @ start.key_query @ directions)
+    return SeparateAttention(value, start.key @ labeled, start.query @ directions)
 
 
 def _layer(parts: Mapping[str, np.ndarray], d: int) -> Layer:

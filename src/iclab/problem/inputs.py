@@ -17,6 +17,7 @@ DRAWS = 200  # resampled spectra
 FEWEST = 20
 WORK = 2e10  # multiplications that resampling may take
 GROUP_BYTES = 2e8  # that covariances of groups of rows may take
+MANY, MOST = 1000, 2000  # dimensions up to which fourth moments, and directions, are kept
 FEW = 10  # rows for each dimension below which a spectrum is said to be spread out
 TAILS = 0.5  # mean excess kurtosis from which on tails are said to be heavy
 SURE = 5.0  # standard errors
@@ -32,7 +33,7 @@ class InputSample:
     """
 
     eigenvalues: Float[Array, "D"]
-    directions: Float[Array, "D D"]  # in the columns
+    directions: Float[Array, "D D"] | None = None  # in the columns; none where they are too many
     rows: int | None = None
     spectra: Float[Array, "draw D"] | None = None
     fourth: Float[Array, "D D"] | None = None
@@ -71,7 +72,7 @@ def measured_inputs(
     notes = [] if centered else _mean_notes(mean, values, count)
     notes += _few_notes(count, size, shrinkage)
     spectra = _resampled(rows, freedom, centered, seed)
-    scores = rows @ directions if size <= 1000 else None
+    scores = rows @ directions if directions is not None and size <= MANY else None
     fourth = None if scores is None else np.einsum("r,ri,rj->ij", np.sum(scores**2, axis=1), scores, scores) / count
     notes += [] if scores is None else _tail_notes(scores, values)
     return InputSample(
@@ -107,16 +108,22 @@ def shrunk(eigenvalues: Float[Array, "*draw D"], weight: float) -> Float[Array, 
     return (1 - weight) * eigenvalues + weight * np.mean(eigenvalues, axis=-1, keepdims=True)
 
 
-def _spectrum(rows: Float[Array, "row D"], freedom: int) -> tuple[Float[Array, "D"], Float[Array, "D D"]]:
-    """Eigenvalues, largest first, and directions. With few rows of many dimensions through their products."""
+def _spectrum(rows: Float[Array, "row D"], freedom: int) -> tuple[Float[Array, "D"], Float[Array, "D D"] | None]:
+    """Eigenvalues, largest first, and directions. With few rows of many dimensions from their singular values."""
     count, size = rows.shape
+    if 2 * count > size > MOST:
+        return np.maximum(np.linalg.eigvalsh(rows.T @ rows / freedom)[::-1], 0.0), None
     if 2 * count > size:
         values, directions = np.linalg.eigh(rows.T @ rows / freedom)
         return np.maximum(values[::-1], 0.0), directions[:, ::-1]
-    _, singular, directions = np.linalg.svd(rows, full_matrices=False)
     values = np.zeros(size)
+    if size > MOST:
+        singular, directions = np.linalg.svd(rows, compute_uv=False), None
+    else:
+        _, singular, directions = np.linalg.svd(rows)
+        directions = directions.T
     values[: len(singular)] = singular**2 / freedom
-    return values, directions.T
+    return values, directions
 
 
 def _linear_weight(rows: Float[Array, "row D"], values: Float[Array, "D"]) -> float:

@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from numpy.typing import ArrayLike
 
@@ -30,9 +31,6 @@ class Regression:
     Raises ValueError for impossible numbers. Eigenvalues that come unsorted are sorted, largest first,
     with a UserWarning; the task eigenvalues keep their partners.
     """
-
-    sampling: ClassVar["InputSample | None"] = None
-    """The data that the spectrum was measured on: of a problem made by from_inputs alone, not of changed copies."""
 
     eigenvalues: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)  # λ, of the input covariance, largest first
     context_length: int | tuple[int, ...] = 31  # N, labeled examples before the query; several: mixed evenly
@@ -109,9 +107,18 @@ class Regression:
     def _of_sample(cls, sample: "InputSample", context_length: Any, **others: Any) -> "Regression":
         for text in sample.notes:
             warnings.warn(text, stacklevel=3)
-        made = cls(tuple(map(float, sample.eigenvalues)), context_length, **others)
-        object.__setattr__(made, "sampling", sample)
+        return cls(tuple(map(float, sample.eigenvalues)), context_length, **others).measured_on(sample)
+
+    def measured_on(self, sample: "InputSample") -> "Regression":
+        """The same problem, whose spectrum was measured on this data."""
+        made = copy(self)
+        object.__setattr__(made, "_sampling", sample)  # no field: an equal problem is the same case
         return made
+
+    @property
+    def sampling(self) -> "InputSample | None":
+        """The data that the spectrum was measured on; None where it was stated, and for changed copies."""
+        return vars(self).get("_sampling")
 
     @property
     def dimension(self) -> int:

@@ -19,7 +19,14 @@ from iclab.theory.dynamics.fixed_points import fixed_point, plateau_prediction, 
 from iclab.theory.dynamics.flows import merged_flow, separate_flow
 from iclab.theory.dynamics.heads import balanced_weights, head_flow
 from iclab.theory.dynamics.multi_output import multi_output_loss
-from iclab.theory.dynamics.sampled import Band, drop_band, level_band, merged_drop_time, spectral_levels
+from iclab.theory.dynamics.sampled import (
+    Band,
+    drop_band,
+    level_band,
+    measured_levels,
+    merged_drop_time,
+    spectral_levels,
+)
 from iclab.theory.dynamics.settling import settling_time
 from iclab.theory.dynamics.stability import Stability, growth, merged_stability, rotations, stability
 from iclab.theory.dynamics.stable_rate import (
@@ -48,6 +55,7 @@ __all__ = [
     "half_drop_shift",
     "head_flow",
     "level_band",
+    "measured_levels",
     "merged_drop_time",
     "merged_flow",
     "merged_sharpness",

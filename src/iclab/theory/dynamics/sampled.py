@@ -15,10 +15,11 @@ from iclab.numerics import Validated, instance, require
 from iclab.numerics.curves import first_below
 from iclab.problem import Regression
 from iclab.theory.dynamics.escape import drop_times
+from iclab.theory.dynamics.fixed_points import plateaus
 from iclab.theory.integration import integrate
-from iclab.theory.population import moments, moments_from
+from iclab.theory.population import Moments, moments, moments_from
 
-__all__ = ["Band", "drop_band", "level_band", "merged_drop_time", "spectral_levels"]
+__all__ = ["Band", "drop_band", "level_band", "measured_levels", "merged_drop_time", "spectral_levels"]
 
 Array = np.ndarray
 COVERED = 0.95
@@ -85,6 +86,25 @@ def level_band(problem: Validated[Regression]) -> Band:
     Source: derived in docs/derivations/measured_inputs.
     """
     return _band(problem, lambda spectra: spectral_levels(problem, spectra))
+
+
+def measured_levels(problem: Validated[Regression]) -> Float[Array, "plateau"] | None:
+    """The plateaus with the fourth moments that the rows of a problem made by Regression.from_inputs have.
+
+    Normal inputs have E[|x|² x xᵀ] = 2Λ² + tr(Λ) Λ; heavy tails have more, and learn less in context. None for a
+    problem without rows, of more than 1000 dimensions, shrunk, or whose tasks are not white.
+
+    Source: zhang2025training, eqs. 15 and 19; other inputs derived in docs/derivations/measured_inputs.
+    """
+    instance("problem", problem, Regression)
+    sample = problem.sampling
+    white = problem.task_eigenvalues is None or set(problem.task_eigenvalues) == {1.0}
+    if sample is None or sample.fourth is None or sample.weight > 0 or not white:
+        return None
+    law, shorter = moments(problem), float(np.mean(1 / np.array(problem.context_lengths, dtype=float)))
+    inputs = law.input_covariance
+    second = (1 - shorter) * law.cross + shorter * (sample.fourth + problem.noise * inputs)
+    return plateaus(Moments(law.cross, second, inputs, law.null_loss))
 
 
 def drop_band(problem: Validated[Regression], start: Validated[Layer]) -> Band:
