@@ -161,6 +161,18 @@ def test_without_a_start_levels_are_judged_and_times_are_not(plain_run: Any) -> 
     assert outcomes(off) == ["does not hold"]
 
 
+def test_a_start_stands_in_the_order_of_the_eigenvalues_that_were_stated(plain_run: Any) -> None:
+    clock, losses, conventions = plain_run
+    start = conventions.start
+    swapped = MergedAttention(start.value[:, [1, 0, 2]], start.key_query[:, [1, 0, 2]][..., [1, 0]])
+    with pytest.warns(UserWarning, match="sorted largest first"):
+        problem = Regression((0.5, 1.0), 7)
+    assert problem.order == (1, 0)
+    found = compare(clock, losses, problem, replace(conventions, start=swapped))
+    straight = compare(clock, losses, PROBLEM, conventions)
+    assert_allclose(found.theory, straight.theory, rtol=1e-10)
+
+
 @pytest.mark.slow  # draws fresh contexts in every step of 24 runs, in nine conventions
 def test_a_run_on_fresh_batches_is_judged_with_their_noise() -> None:
     from iclab.simulation.keys import key_of

@@ -102,7 +102,7 @@ class Bands:
     """Levels and drop times of a problem, each with the ends of its 95 % interval, as rows of a table."""
 
     rows: tuple[tuple[str, float, float, float], ...]
-    tails: float | None  # least loss with the fourth moments of the rows / that of normal inputs
+    tails: float | None  # least loss with the fourth moments of rows / that of normal inputs, where tails are heavy
 
     def plain(self) -> dict[str, Any]:
         """The bands as JSON takes them."""
@@ -126,14 +126,15 @@ def bands(problem: Regression, start: "Layer | None") -> Bands:
         except (ValueError, ArithmeticError) as error:
             note(f"drop times are not predicted: {error}")
     own = dynamics.measured_levels(problem)
-    return Bands(tuple(rows), None if own is None else float(own[-1] / levels.value[-1]))
+    heavy = problem.sampling is not None and any(text.startswith("tails") for text in problem.sampling.notes)
+    return Bands(tuple(rows), float(own[-1] / levels.value[-1]) if own is not None and heavy else None)
 
 
 def print_bands(found: Bands) -> None:
     """A table of levels and drop times, with what the sampling of the rows leaves open."""
     header = ("theory of these inputs", "value", "95 % of the spectrum's sampling")
     print_table(header, [(name, f"{value:.4g}", _interval(low, high)) for name, value, low, high in found.rows])
-    if found.tails is not None and abs(found.tails - 1) > 0.02:
+    if found.tails is not None:
         print(
             f"with the fourth moments of these rows the least loss is {found.tails:.3g} times that of normal inputs"
         )

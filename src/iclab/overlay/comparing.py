@@ -16,6 +16,7 @@ from iclab.overlay.hints import explanations, observed_factors, said
 from iclab.overlay.judging import diverging, of_gap, of_landmarks, unknown
 from iclab.overlay.levels import LEVELS, TIMES
 from iclab.overlay.logs import LossLog, log_of
+from iclab.overlay.starts import turned
 from iclab.problem import Regression
 
 __all__ = ["Comparison", "compare", "compared"]
@@ -103,6 +104,8 @@ def _checked_start(problem: Regression, conventions: Conventions) -> Layer:
         start.dimension == d,
         f"start must have the dimension of the problem, D = {d}; got {start.dimension}. Give that of the run.",
     )
+    if problem.order != tuple(range(d)):
+        return turned(start, np.eye(d)[:, problem.order])  # weights stand in the order that was stated
     return start
 
 

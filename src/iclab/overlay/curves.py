@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from iclab.attention import Layer, MergedAttention, SeparateAttention
+from iclab.numerics import require
 from iclab.overlay.conventions import NORMALIZATIONS, Conventions
 from iclab.problem import Regression
 from iclab.theory.population import Moments, moments_from
@@ -19,6 +20,7 @@ __all__ = ["DrawnSets", "moments_of", "restricted", "theory_loss"]
 DRAWS = 24  # training sets that calibrate
 BUDGET = 1e9  # bytes that their statistics may take
 FEWEST = 8
+FLOW_BYTES = 4e9  # that the records of a flow may take
 
 Array = np.ndarray
 Curve = Float[Array, "record"]
@@ -45,11 +47,18 @@ def restricted(layer: Layer) -> Layer:
 def theory_loss(problem: Regression, conventions: Conventions, start: Layer, clock: Curve) -> Curve:
     """Mean squared error of gradient flow on the population, at the clock of the run.
 
-    Of an unrestricted start the restricted entries flow. Raises ValueError and ArithmeticError as the flows do.
+    Of an unrestricted start the restricted entries flow. Raises ValueError and ArithmeticError as the flows do, and
+    ValueError for weights whose flow would not fit.
     """
     from iclab.theory import dynamics
 
     moments, layer, time = moments_of(problem, conventions), restricted(start), conventions.rate * clock
+    need = 8.0 * sum(np.size(part) for part in vars(layer).values()) * (len(clock) + 40)
+    require(
+        need <= FLOW_BYTES,
+        f"the flow of the start must fit {FLOW_BYTES / 1e9:g} GB at {len(clock)} records; got {need / 1e9:.2g} GB. "
+        "Compare the levels alone, without a start.",
+    )
     if isinstance(layer, MergedAttention):
         return dynamics.merged_flow(moments, layer, time, tolerance=1e-7).loss
     return dynamics.separate_flow(moments, layer, time, tolerance=1e-7).loss

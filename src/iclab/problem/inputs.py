@@ -192,8 +192,8 @@ def _few_notes(count: int, size: int, shrinkage: str) -> list[str]:
 def _tail_notes(scores: Float[Array, "row D"], values: Float[Array, "D"]) -> list[str]:
     """Kurtosis of the directions, weighted by their variance."""
     count, known = len(scores), values > 1e-12 * values[0]
-    second = np.mean(scores[:, known] ** 2, axis=0)
-    excess = np.mean(scores[:, known] ** 4, axis=0) / second**2 - 3
+    about = scores[:, known] - np.mean(scores[:, known], axis=0)
+    excess = np.mean(about**4, axis=0) / np.mean(about**2, axis=0) ** 2 - 3
     shares = values[known] / np.sum(values[known])
     mean, error = float(shares @ excess), float(np.sqrt(24 / count * np.sum(shares**2)))
     if abs(mean) < max(TAILS, SURE * error):

@@ -60,6 +60,7 @@ class Regression:
             )
             eigenvalues = tuple(eigenvalues[i] for i in order)
             tasks = tasks and tuple(tasks[i] for i in order)
+            object.__setattr__(self, "_order", tuple(order))
         object.__setattr__(self, "eigenvalues", eigenvalues)
         object.__setattr__(self, "task_eigenvalues", tasks)
         object.__setattr__(self, "context_length", _context_length(self.context_length))
@@ -108,6 +109,11 @@ class Regression:
         for text in sample.notes:
             warnings.warn(text, stacklevel=3)
         return cls(tuple(map(float, sample.eigenvalues)), context_length, **others).measured_on(sample)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Places of the sorted eigenvalues among those that were stated."""
+        return vars(self).get("_order", tuple(range(self.dimension)))
 
     def measured_on(self, sample: "InputSample") -> "Regression":
         """The same problem, whose spectrum was measured on this data."""
