@@ -74,7 +74,6 @@ def test_json_holds_case_verdicts_and_hints_and_strict_decides_the_code(
         (("--batch", "8"), "a set of sequences or on fresh batches"),
         (("--loss-column", "error"), "loss must name a column of losses.csv; got 'error'. There are 'step', 'loss'"),
         (("--problem.eigenvalues", "1"), "D = 1 as the problem; got value (2, 3), key_query (2, 3, 2)"),
-        (("--problem.eigenvalues", "0.5", "1"), "eigenvalues must come largest first where a start is given"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(
