@@ -1,21 +1,22 @@
 """A training run beside theory: from its own start, in its own units, with verdicts."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.attention import Layer, SeparateAttention, random_merged, random_separate
+from iclab.attention import Layer, SeparateAttention
 from iclab.claims import Verdict
 from iclab.numerics import Validated, instance, require
 from iclab.overlay.conventions import Conventions
 from iclab.overlay.curves import DrawnSets, moments_of, theory_loss
+from iclab.overlay.gaps import Factors
 from iclab.overlay.hints import explanations, observed_factors, said
 from iclab.overlay.judging import diverging, of_gap, of_landmarks, unknown
 from iclab.overlay.levels import LEVELS, TIMES
 from iclab.overlay.logs import LossLog, log_of
+from iclab.overlay.stand_ins import stand_in
 from iclab.overlay.starts import turned
 from iclab.problem import Regression
 
@@ -24,7 +25,6 @@ __all__ = ["Comparison", "compare", "compared"]
 Array = np.ndarray
 Curve = Float[Array, "record"]
 RECORDS = 400  # of a log that are compared; more are thinned out, evenly and by equal ratios
-INITIAL = 0.01  # size of a start that stands in for one that is not known
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +70,32 @@ def compare(
 
 def compared(log: LossLog, problem: Regression, conventions: Conventions) -> Comparison:
     """The comparison of a log that was read."""
-    log, start, notes = _thinned(log), _checked_start(problem, conventions), list(log.notes)
+    log, notes = _thinned(log), list(log.notes)
+    start = _checked_start(log, problem, conventions)
     drawn = _drawn(log, problem, conventions, start, notes)
-    judged = partial(_judged, log, problem, start, drawn)
-    here = judged(conventions, missing=notes[-1] if drawn is None else "")
+    here = _judged(log, problem, start, drawn, conventions, missing=notes[-1] if drawn is None else "")
     hints: list[str] = []
-    if here.theory is not None and any(one.outcome == "does not hold" for one in here.verdicts):
-        others = explanations(conventions, lambda other: judged(other).verdicts) if drawn else []
-        seen = observed_factors(log, conventions, lambda clock: theory_loss(problem, conventions, start, clock))
-        hints = said(conventions, others, seen)
+    if any(one.outcome == "does not hold" for one in here.verdicts):
+        hints = _hints(here, start, drawn)
     return replace(here, hints=tuple(hints), notes=tuple(notes))
+
+
+def _hints(here: Comparison, start: Layer, drawn: DrawnSets | None) -> list[str]:
+    """Hints on a run that is not where theory says."""
+    log, problem, conventions = here.log, here.problem, here.conventions
+    if here.theory is not None:
+        others = [] if drawn is None else explanations(
+            conventions.others(), lambda other: _judged(log, problem, start, drawn, other).verdicts
+        )  # fmt: skip
+        seen = observed_factors(log, conventions, lambda clock: theory_loss(problem, conventions, start, clock))
+        return said(conventions, others, seen)
+
+    def again(other: Conventions) -> tuple[Verdict, ...]:
+        stand = _checked_start(log, problem, other)
+        return _judged(log, problem, stand, _drawn(log, problem, other, stand, []), other).verdicts
+
+    alike = (other for other in conventions.others() if other.normalization == conventions.normalization)
+    return said(conventions, explanations(alike, again), Factors(1.0, float(here.run[0] / here.levels[0]), 0.0))
 
 
 def _thinned(log: LossLog) -> LossLog:
@@ -91,15 +107,12 @@ def _thinned(log: LossLog) -> LossLog:
     return replace(log, clock=log.clock[kept], loss=log.loss[kept])
 
 
-def _checked_start(problem: Regression, conventions: Conventions) -> Layer:
+def _checked_start(log: LossLog, problem: Regression, conventions: Conventions) -> Layer:
     """The start of the run, or one like it where that is not known."""
     start, d = conventions.start, problem.dimension
     if start is None:
-        rng, size = np.random.default_rng(0), conventions.initial or INITIAL
         heads = conventions.heads or d
-        if conventions.attention == "merged":
-            return random_merged(d, heads, scale=size, rng=rng)
-        return random_separate(d, heads, scale=size, rng=rng)
+        return stand_in(log, problem, conventions, _levels(problem, conventions, heads))
     require(
         start.dimension == d,
         f"start must have the dimension of the problem, D = {d}; got {start.dimension}. Give that of the run.",
@@ -109,14 +122,12 @@ def _checked_start(problem: Regression, conventions: Conventions) -> Layer:
     return start
 
 
-def _levels(problem: Regression, conventions: Conventions, start: Layer) -> Float[Array, "plateau"]:
-    """Levels at which the loss rests: two for merged attention, one more for each head and rank of separate."""
+def _levels(problem: Regression, conventions: Conventions, modes: int | None) -> Float[Array, "plateau"]:
+    """Levels at which the loss rests: two for merged attention, one for each of so many modes of separate."""
     from iclab.theory import dynamics
 
     levels = dynamics.plateaus(moments_of(problem, conventions))
-    if isinstance(start, SeparateAttention):
-        return levels[: start.heads * start.rank + 1]
-    return levels[[0, -1]]
+    return levels[[0, -1]] if conventions.kind == "merged" or modes is None else levels[: modes + 1]
 
 
 def _drawn(
@@ -143,7 +154,8 @@ def _judged(
     *, missing: str = "",
 ) -> Comparison:  # fmt: skip
     """The comparison in some conventions, without hints."""
-    run, levels = conventions.errors(log.loss), _levels(problem, conventions, start)
+    modes = start.heads * start.rank if isinstance(start, SeparateAttention) else None
+    run, levels = conventions.errors(log.loss), _levels(problem, conventions, modes)
     known = conventions.start is not None
     theory = theory_loss(problem, conventions, start, log.clock) if known else None
     verdicts, draws = [], None

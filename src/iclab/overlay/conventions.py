@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 from jaxtyping import Float
 
-from iclab.attention import Layer
+from iclab.attention import Layer, MergedAttention
 from iclab.numerics import Checked, OneOf, Positive, one_of, require, whole_number
 
 __all__ = ["LOSSES", "NORMALIZATIONS", "PUBLISHED", "Conventions", "PublishedCode"]
@@ -46,7 +46,7 @@ class Conventions(Checked):
     `loss` is what the learning rate acts on and what the log shows: the mean of squared errors over sequences, half
     of it, or their sum. `normalization` is the divisor of the sum over the tokens of a context. The run saw
     `sequences` in every step, or a fresh `batch` in each. `start` are its weights at step 0, in its own units; where
-    they are unknown `initial` is the standard deviation of the values.
+    they are unknown `attention` and `heads` say what they were.
 
     Raises ValueError for impossible numbers, unknown names, both kinds of data, and a sum over unknown many.
     """
@@ -57,13 +57,12 @@ class Conventions(Checked):
     sequences: int | None = None  # P, of the training set
     batch: int | None = None  # B, fresh sequences in every step
     start: Layer | None = None  # weights at step 0
-    initial: float | None = None  # size of a start that is not known
-    attention: Annotated[str, OneOf(("merged", "separate"))] = "merged"
-    heads: int | None = None
+    attention: Annotated[str, OneOf(("merged", "separate"))] = "merged"  # of a start that is not known
+    heads: int | None = None  # of a start that is not known; D unless stated
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("sequences", "batch"):
+        for name in ("sequences", "batch", "heads"):
             if getattr(self, name) is not None:
                 whole_number(name, getattr(self, name))
         require(
@@ -86,6 +85,13 @@ class Conventions(Checked):
     def drawn(self) -> int | None:
         """Sequences whose errors enter one step."""
         return self.batch if self.sequences is None else self.sequences
+
+    @property
+    def kind(self) -> str:
+        """The kind of attention, "merged" or "separate"."""
+        if self.start is None:
+            return self.attention
+        return "merged" if isinstance(self.start, MergedAttention) else "separate"
 
     @property
     def scale(self) -> float:

@@ -12,15 +12,17 @@ from iclab.overlay.logs import LossLog
 __all__ = ["explanations", "observed_factors", "said"]
 
 Array = np.ndarray
-ONE = 0.05  # deviation of a factor from 1 that is said
+ONE = 0.08  # deviation of a factor from 1, or from another one that has a name, that is said
 RECORDS = 2000  # of theory on the grid where a clock factor is looked for
 WORDS = {0.5: "half of", 2.0: "twice"}
 
 
-def explanations(conventions: Conventions, judged: Callable[[Conventions], Iterable[Verdict]]) -> list[Conventions]:
-    """The other conventions under which every verdict on the run holds, the likeliest first."""
+def explanations(
+    others: Iterable[Conventions], judged: Callable[[Conventions], Iterable[Verdict]]
+) -> list[Conventions]:
+    """Those of other conventions under which every verdict on the run holds, the likeliest first."""
     found = []
-    for other in conventions.others():
+    for other in others:
         verdicts = list(judged(other))
         if verdicts and all(one.holds for one in verdicts):
             found.append((-min(one.p for one in verdicts), len(found), other))

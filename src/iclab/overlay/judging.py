@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from iclab.claims import ALARM, CONFIDENCE, Resolution, Verdict
 from iclab.overlay.gaps import calibrated, gap
-from iclab.overlay.levels import LEVELS, TIMES, Landmark, landmarks, names_of
+from iclab.overlay.levels import LEVELS, TIMES, Landmark, blurs, landmarks, names_of
 
 __all__ = ["diverging", "of_gap", "of_landmarks", "unknown"]
 
@@ -57,29 +57,36 @@ def of_landmarks(
 ) -> list[Verdict]:  # fmt: skip
     """The verdicts on landmarks, of which those count that every drawn set has."""
     found, drawn = (landmarks(clock, curves, levels) for curves in (run, draws))
-    return [_of_kind(kind, found[kind.variable][0], drawn[kind.variable]) for kind in kinds]
+    between = {TIMES.variable: blurs(clock, draws, levels), LEVELS.variable: np.zeros(len(found[LEVELS.variable][0]))}
+    return [_of_kind(kind, found[kind.variable][0], drawn[kind.variable], between[kind.variable]) for kind in kinds]
 
 
-def _of_kind(kind: Landmark, run: Float[Array, "entry"], draws: Float[Array, "draw entry"]) -> Verdict:
+def _of_kind(
+    kind: Landmark, run: Float[Array, "entry"], draws: Float[Array, "draw entry"], blur: Float[Array, "entry"]
+) -> Verdict:
+    """The verdict on one kind. `blur` are errors that drawn sets do not show, relative as the landmarks are."""
     from scipy import special
 
     claim = (kind.variable.replace("/", ", "), kind.meaning, kind.measure)
     there = np.asarray(np.isfinite(draws).all(axis=0))
-    names = [name for name, one in zip(names_of(kind, len(run)), there, strict=True) if one]
-    if not names:
+    names = np.array(names_of(kind, len(run)))[there]
+    if not len(names):
         return Verdict(*claim, np.nan, np.nan, "open", reason="training sets of its size have none in common")
     run, draws = run[there], draws[:, there]
     middle, count = draws.mean(axis=0), len(draws)
-    error = np.hypot(draws.std(axis=0, ddof=1) * np.sqrt(1 + 1 / count), ROUNDING)
+    scatter = draws.std(axis=0, ddof=1) * np.sqrt(1 + 1 / count)
+    error = np.sqrt(scatter**2 + blur[there] ** 2 + ROUNDING**2)
     away = np.nan_to_num(abs(run - middle) / error, nan=np.inf)
-    worst = int(np.argmax(away))
     reach, alarm = special.stdtrit(count - 1, [CONFIDENCE, 1 - ALARM / (2 * len(names))])
+    told = (alarm * error <= BLUNT) | (away > alarm)  # of the others a run tells next to nothing
+    worst = int(np.argmax(np.where(told, away, -1.0) if told.any() else away))
     chance = min(1.0, float(2 * len(names) * special.stdtr(count - 1, -away[worst])))
-    evidence = [("largest at", names[worst]), ("drawn sets", str(count))]
-    for name, own, mean, one in zip(names, run, middle, error, strict=True):
+    evidence = [("largest at", str(names[worst])), ("drawn sets", str(count))]
+    for name, own, mean, one, judged in zip(names, run, middle, error, told, strict=True):
         said = f"{np.exp(own):.4g}" if np.isfinite(own) else "none"
-        evidence.append((name, f"{said}; drawn sets {np.exp(mean):.4g} ± {100 * one:.2g} %"))
-    widest = float(alarm * np.max(error))
+        apart = "" if judged else "; not judged, right runs differ too much"
+        evidence.append((str(name), f"{said}; drawn sets {np.exp(mean):.4g} ± {100 * one:.2g} %{apart}"))
+    widest = float(alarm * np.max(error[told] if told.any() else error))
     deviation = float(abs(np.nan_to_num(run - middle, nan=np.inf))[worst])
     return _judged(
         claim, f"theory/{kind.variable}", deviation, float(alarm * error[worst]), float(reach * error[worst]),

@@ -1,13 +1,14 @@
 """Landmarks of a run: the levels at which it rests and the times of its drops."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
 
 from iclab.numerics.curves import rests_and_drops
 
-__all__ = ["LEVELS", "TIMES", "Landmark", "landmarks", "names_of"]
+__all__ = ["LEVELS", "TIMES", "Landmark", "blurs", "landmarks", "names_of"]
 
 Array = np.ndarray
 Curve = Float[Array, "record"]
@@ -43,6 +44,25 @@ def landmarks(
     with np.errstate(invalid="ignore", divide="ignore"):
         rests, drops = (np.log(np.array(part)) for part in zip(*found, strict=True))
         return {LEVELS.variable: np.column_stack([np.log(rows[:, 0]), rests]), TIMES.variable: drops}
+
+
+def blurs(
+    clock: Curve, curves: Float[Array, "draw record"], levels: Float[Array, "plateau"]
+) -> Float[Array, "entry"]:
+    """Relative errors of drop times by the distance of records: what a log knows of a drop that falls between two.
+
+    The distance over √12, as of a time that may be anywhere in it, times the share of the drop that falls there.
+    """
+    apart = _distinct(levels)
+    spacing = np.log(clock[1:] / np.maximum(clock[:-1], clock[1:] / np.e))
+    found = np.zeros((len(curves), len(apart) - 1))
+    for row, curve in enumerate(curves):
+        for drop, (high, low) in enumerate(pairwise(apart)):
+            below = np.flatnonzero(curve < (high + low) / 2)
+            at = below[0] - 1 if len(below) and below[0] > 0 else 0
+            share = min(1.0, max(0.0, (curve[at] - curve[at + 1]) / (high - low)))
+            found[row, drop] = spacing[at] * share / np.sqrt(12)
+    return found.mean(axis=0)
 
 
 def names_of(kind: Landmark, entries: int) -> list[str]:
