@@ -54,7 +54,8 @@ def outcomes(found: Comparison) -> list[str]:
     ],
 )
 def test_a_right_run_follows_theory_in_every_convention(kind: str, loss: str, normalization: str) -> None:
-    clock, losses, conventions = a_run(kind, loss, normalization, steps=250 if kind == "merged" else 600)
+    steps = 250 if kind == "merged" else 500
+    clock, losses, conventions = a_run(kind, loss, normalization, sequences=3000, steps=steps)
     found = compare(clock, losses, PROBLEM, conventions)
     assert outcomes(found) == ["holds"] * 3
     assert found.hints == ()
@@ -83,14 +84,15 @@ def test_each_of_eight_wrong_conventions_is_noticed_and_the_right_one_named(
     assert len(found.hints) == 1
     assert "--loss mean --normalization 1/N" in found.hints[0]
     assert found.conventions.loss == loss  # nothing is changed
+    if (loss, normalization) == ("half", "1/N"):
+        assert found.hints[0].startswith("losses are twice ours and the run goes at ")
 
 
-def test_a_loss_that_is_half_of_ours_and_a_pace_that_is_twice_are_said(plain_run: Any) -> None:
+def test_a_pace_that_no_convention_explains_is_said_with_the_rate_that_would(plain_run: Any) -> None:
     clock, losses, conventions = plain_run
-    found = compare(clock, losses, PROBLEM, replace(conventions, loss="half"))
-    assert found.hints[0].startswith("losses are twice ours and the run goes at ")
-    slow = compare(clock, losses, PROBLEM, replace(conventions, learning_rate=conventions.learning_rate / 3))
-    said = slow.hints[0]
+    found = compare(clock, losses, PROBLEM, replace(conventions, learning_rate=conventions.learning_rate / 3))
+    said = found.hints[0]
+    assert said.startswith("the run goes at ")
     assert "no other loss or normalization explains it; --learning-rate" in said
     assert_allclose(float(said.split("--learning-rate ")[1].split()[0]), conventions.learning_rate, rtol=0.1)
 
