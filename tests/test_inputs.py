@@ -46,6 +46,7 @@ def test_wide_data_have_the_spectrum_of_their_covariance() -> None:
     sample = measured_inputs(x)
     assert_allclose(sample.eigenvalues, np.linalg.eigvalsh(np.cov(x.T))[::-1], atol=1e-14)
     assert sample.spectra is None
+    assert np.all(np.isnan(dynamics.level_band(quiet(x)).low))
     assert "7 rows for 30 dimensions are few" in sample.notes[0]
 
 

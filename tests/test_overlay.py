@@ -1,6 +1,7 @@
 """Runs that a trainer made, beside theory: right ones follow it, wrong conventions are noticed and named."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,18 @@ def test_a_run_on_fresh_batches_is_judged_with_their_noise() -> None:
     assert "does not hold" not in outcomes(found)
     wrong = compare(steps, run.loss / 2, PROBLEM, Conventions(0.03, batch=64, start=start))
     assert "does not hold" in outcomes(wrong)
+
+
+def test_a_comparison_shows_itself(plain_run: Any, tmp_path: Path) -> None:
+    clock, losses, conventions = plain_run
+    found = compare(clock, losses, PROBLEM, replace(conventions, sequences=None))
+    assert repr(found).startswith("Comparison of a run with theory\n  From this start the run follows")
+    assert len(repr(found).splitlines()) <= 10
+    shown = found._repr_html_()
+    assert shown.count("<tr>") == 2
+    assert "<svg" in shown
+    assert len(found.draw().axes) == 1
+    assert "Does this run follow" in found.page(tmp_path / "page.html").read_text()
 
 
 def test_a_restart_is_said_and_its_records_are_not_judged(plain_run: Any) -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from iclab.attention import Layer, MergedAttention, SeparateAttention
 from iclab.commands.inputs import measured
 from iclab.commands.terminal import note, parsed, print_verdicts, writable
 from iclab.commands.verdicts import SCHEMA, as_json, exit_code
-from iclab.files import written_whole
 from iclab.numerics import require
 from iclab.overlay.conventions import Conventions
 from iclab.problem import Regression
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compare", "compare"]
 
+LONG = 10.0  # seconds of work that are said first
 STUDIES = {"abrupt-drop": "merged", "staircase": "separate"}
 """Studies whose theory can be laid under a run, with the kind of their attention."""
 
@@ -58,6 +57,8 @@ def compare(words: Sequence[str]) -> int:
     words, sample = measured(words)
     asked = parsed(Compare, words, prog="iclab compare", description=Compare.__doc__ or "")
     from iclab.overlay import compared, read_log, read_start, turned
+    from iclab.overlay.curves import drawing_seconds
+    from iclab.overlay.page import written
 
     require(
         asked.study in STUDIES,
@@ -69,9 +70,11 @@ def compare(words: Sequence[str]) -> int:
     if sample is not None:
         problem = problem.measured_on(sample)
         start = start and turned(start, sample.directions)
-    found = compared(log, problem, _conventions(asked, start))
-    path = writable(asked.out) / "index.html"
-    _write_page(found, path, asked.study)
+    conventions = _conventions(asked, start)
+    if (seconds := drawing_seconds(problem, conventions)) > LONG:
+        note(f"training sets as large as that of the run are drawn: about {seconds:.0f} s")
+    found = compared(log, problem, conventions)
+    path = written(found, writable(asked.out) / "index.html", name=asked.study)
     code = exit_code(found.verdicts, strict=asked.strict)
     if asked.json:
         print(json.dumps(_summary(found, asked.study, path), allow_nan=False))
@@ -106,14 +109,6 @@ def _conventions(asked: Compare, start: Layer | None) -> Conventions:
         "Leave one.",
     )
     return Conventions.published(asked.published, rate, **data)
-
-
-def _write_page(found: "Comparison", path: Path, study: str) -> None:
-    from iclab.overlay.page import page
-
-    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    with written_whole(path) as file:
-        file.write_text(page(found, name=study, date=date), encoding="utf-8")
 
 
 def _summary(found: "Comparison", study: str, path: Path) -> dict[str, Any]:

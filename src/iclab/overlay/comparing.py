@@ -1,6 +1,8 @@
 """A training run beside theory: from its own start, in its own units, with verdicts."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +21,9 @@ from iclab.overlay.logs import LossLog, log_of
 from iclab.overlay.stand_ins import stand_in
 from iclab.overlay.starts import turned
 from iclab.problem import Regression
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Comparison", "compare", "compared"]
 
@@ -45,6 +50,23 @@ class Comparison:
     def __repr__(self) -> str:
         judged = [f"  {one.meaning} {one.answer}" for one in self.verdicts]
         return "\n".join(["Comparison of a run with theory", *judged, *(f"  {hint}" for hint in self.hints)])
+
+    def draw(self) -> "Figure":
+        """The figure: drawn training sets as a band, the run, and theory over both."""
+        from iclab.overlay.page import drawn
+
+        return drawn(self)
+
+    def page(self, path: str | Path) -> Path:
+        """The comparison as one self-contained page, written to a file. Returns its path."""
+        from iclab.overlay.page import written
+
+        return written(self, Path(path))
+
+    def _repr_html_(self) -> str:
+        from iclab.overlay.page import fragment
+
+        return fragment(self)
 
 
 def compare(

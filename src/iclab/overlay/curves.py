@@ -15,11 +15,12 @@ from iclab.theory.population import Moments, moments_from
 if TYPE_CHECKING:
     from iclab.simulation.linear.statistics import Statistics
 
-__all__ = ["DrawnSets", "moments_of", "restricted", "theory_loss"]
+__all__ = ["DrawnSets", "drawing_seconds", "moments_of", "restricted", "theory_loss"]
 
 DRAWS = 24  # training sets that calibrate
 BUDGET = 1e9  # bytes that their statistics may take
 FEWEST = 8
+SECONDS = 1e-7  # of drawing one number, on one core
 FLOW_BYTES = 4e9  # that the records of a flow may take
 
 Array = np.ndarray
@@ -62,6 +63,12 @@ def theory_loss(problem: Regression, conventions: Conventions, start: Layer, clo
     if isinstance(layer, MergedAttention):
         return dynamics.merged_flow(moments, layer, time, tolerance=1e-7).loss
     return dynamics.separate_flow(moments, layer, time, tolerance=1e-7).loss
+
+
+def drawing_seconds(problem: Regression, conventions: Conventions) -> float:
+    """Time on one core that the drawing of training sets takes, roughly."""
+    tokens = (conventions.sequences or 0) * (max(problem.context_lengths) + 1)
+    return SECONDS * DRAWS * tokens * (problem.dimension + 1)
 
 
 class DrawnSets:

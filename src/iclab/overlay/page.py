@@ -1,17 +1,24 @@
 """The page of a comparison, and its numbers as plain values."""
 
+import html
 import json
 from dataclasses import asdict
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iclab import __version__, figures
+from iclab.files import written_whole
 from iclab.overlay.comparing import Comparison
 from iclab.overlay.figure import SIZE, draw
 from iclab.provenance import environment
 
-__all__ = ["QUESTION", "case_of", "page", "table"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["QUESTION", "case_of", "drawn", "fragment", "page", "table", "written"]
 
 QUESTION = """Does this run follow the theory of its problem?
 
@@ -41,12 +48,36 @@ def table(comparison: Comparison) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+def drawn(comparison: Comparison) -> "Figure":
+    """The figure of a comparison."""
+    return figures.sketched(lambda figure: draw(comparison, figure), size=SIZE)
+
+
+def fragment(comparison: Comparison) -> str:
+    """The comparison for a notebook: what it says, its figure and its verdicts."""
+    svg = figures.inline(figures.as_bytes(drawn(comparison), "svg", name="compare"), name="compare")
+    said = "".join(f"<p>{html.escape(text)}</p>" for text in (*comparison.hints, *comparison.notes))
+    cells = [(one.meaning, one.number, one.bound, one.noticed or "–", one.word) for one in comparison.verdicts]
+    head = "".join(f"<th>{title}</th>" for title in ("claim", "95 %", "asked", "would notice", "verdict"))
+    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
+    return f"<div>{said}{svg}<table><tr>{head}</tr>{rows}</table></div>"
+
+
+def written(comparison: Comparison, path: Path, *, name: str | None = None) -> Path:
+    """The page of a comparison in a file, written whole."""
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    name = name or f"{comparison.conventions.kind} key and query"
+    with written_whole(path) as file:
+        file.write_text(page(comparison, name=name, date=date), encoding="utf-8")
+    return path
+
+
 def page(comparison: Comparison, *, name: str, date: str) -> str:
     """The comparison as one self-contained page."""
     from iclab.report import Download, Entry
     from iclab.report import page as whole
 
-    figure = figures.sketched(lambda figure: draw(comparison, figure), size=SIZE)
+    figure = drawn(comparison)
     images = {form: figures.as_bytes(figure, form, name="compare") for form in ("svg", "pdf")}
     files = {"compare.csv": table(comparison), **{f"compare.{form}": image for form, image in images.items()}}
     remarks = "".join(f"\n*{text[0].upper()}{text[1:]}.*\n" for text in (*comparison.hints, *comparison.notes))

@@ -31,7 +31,7 @@ REACHES, RECORDS = (3.0, 30.0, 300.0), 600  # times the growth of a start, withi
 
 @dataclass(frozen=True)
 class Band:
-    """Values, and the ends of their 95 % intervals; both are the values where nothing was sampled."""
+    """Values, and the ends of their 95 % intervals: the values if nothing was sampled, NaN if none are known."""
 
     value: Float[Array, "entry"]
     low: Float[Array, "entry"]
@@ -122,8 +122,10 @@ def drop_band(problem: Validated[Regression], start: Validated[Layer]) -> Band:
         return _band(problem, lambda spectra: merged_drop_time(problem, start, spectra)[:, None])
 
     value = drop_times(moments(problem), start)
-    if problem.sampling is None or problem.sampling.spectra is None or problem.dimension > MOST:
-        return Band(value, np.full_like(value, np.nan), np.full_like(value, np.nan))
+    sample = problem.sampling
+    if sample is None or sample.spectra is None or problem.dimension > MOST:
+        unknown = value if sample is None or sample.rows is None else np.full_like(value, np.nan)
+        return Band(value, unknown, unknown)
     derivative = _derivative(problem, start, value)
 
     def times(spectra: Array) -> Array:
@@ -138,9 +140,11 @@ def _band(problem: Regression, measure: Callable[[Array], Array]) -> Band:
     """The basic bootstrap interval of logarithms: how far draws lie from the rows, the rows lie from the truth."""
     instance("problem", problem, Regression)
     value = measure(np.array([problem.eigenvalues]))[0]
-    spectra = None if problem.sampling is None else problem.sampling.spectra
-    if spectra is None:
+    sample = problem.sampling
+    if sample is None or sample.rows is None:
         return Band(value, value, value)
+    if (spectra := sample.spectra) is None:
+        return Band(value, np.full_like(value, np.nan), np.full_like(value, np.nan))
     with np.errstate(divide="ignore", invalid="ignore"):
         tail = (1 - COVERED) / 2
         low, high = np.quantile(np.log(measure(spectra)), [tail, 1 - tail], axis=0)
