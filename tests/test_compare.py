@@ -42,7 +42,10 @@ def test_a_run_becomes_a_page_with_theory_on_top(folder: Path, tmp_path: Path, c
     page = (tmp_path / "index.html").read_text()
     assert "Does this run follow the theory of its problem?" in page
     assert "<svg" in page
-    assert re.search(r'download="compare.csv" href="data:text/csv', page)
+    assert "Yes, as far as a run of this size can tell" in page
+    assert re.search(r"<code>iclab compare \S+losses.csv abrupt-drop", page)
+    assert 'href="files/compare.csv"' in page
+    assert len((tmp_path / "files/compare.csv").read_text().splitlines()) == 52
     assert "http-equiv" in page
     assert "<script" not in page
 

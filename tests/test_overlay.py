@@ -206,10 +206,11 @@ def test_a_comparison_shows_itself(plain_run: Any, tmp_path: Path) -> None:
     assert repr(found).startswith("Comparison of a run with theory\n  From this start the run follows")
     assert len(repr(found).splitlines()) <= 10
     shown = found._repr_html_()
-    assert shown.count("<tr>") == 2
+    assert "This run cannot tell" in shown
     assert "<svg" in shown
     assert len(found.draw().axes) == 1
-    assert "Does this run follow" in found.page(tmp_path / "page.html").read_text()
+    assert "Does this run follow" in found.page(tmp_path).read_text()
+    assert (tmp_path / "files/compare.csv").read_text().startswith("step,run,theory\n0,")
 
 
 def test_a_restart_is_said_and_its_records_are_not_judged(plain_run: Any) -> None:

@@ -1,6 +1,7 @@
 """The command `iclab compare`: a training run of one's own beside the theory of its problem."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,7 +55,7 @@ class Compare:
 
 def compare(words: Sequence[str]) -> int:
     """Read the log, compare, write the page, print the verdicts. Returns the exit code."""
-    words, sample = measured(words)
+    given, (words, sample) = list(words), measured(words)
     asked = parsed(Compare, words, prog="iclab compare", description=Compare.__doc__ or "")
     from iclab.overlay import compared, read_log, read_start, turned
     from iclab.overlay.curves import drawing_seconds
@@ -74,7 +75,7 @@ def compare(words: Sequence[str]) -> int:
     if (seconds := drawing_seconds(problem, conventions)) > LONG:
         note(f"training sets as large as that of the run are drawn: about {seconds:.0f} s")
     found = compared(log, problem, conventions)
-    path = written(found, writable(asked.out) / "index.html", name=asked.study)
+    path = written(found, writable(asked.out), command=shlex.join(["iclab", "compare", *given]))
     code = exit_code(found.verdicts, strict=asked.strict)
     if asked.json:
         print(json.dumps(_summary(found, asked.study, path), allow_nan=False))

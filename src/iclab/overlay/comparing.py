@@ -1,5 +1,6 @@
 """A training run beside theory: from its own start, in its own units, with verdicts."""
 
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +47,7 @@ class Comparison:
     verdicts: tuple[Verdict, ...]
     hints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    seconds: float = 0.0  # of computation
 
     def __repr__(self) -> str:
         judged = [f"  {one.meaning} {one.answer}" for one in self.verdicts]
@@ -57,11 +59,11 @@ class Comparison:
 
         return drawn(self)
 
-    def page(self, path: str | Path) -> Path:
-        """The comparison as one self-contained page, written to a file. Returns its path."""
+    def page(self, folder: str | Path) -> Path:
+        """The comparison as a page, index.html in a folder, its files beside it. Returns the path of the page."""
         from iclab.overlay.page import written
 
-        return written(self, Path(path))
+        return written(self, Path(folder))
 
     def _repr_html_(self) -> str:
         from iclab.overlay.page import fragment
@@ -92,6 +94,7 @@ def compare(
 
 def compared(log: LossLog, problem: Regression, conventions: Conventions) -> Comparison:
     """The comparison of a log that was read."""
+    begun = time.perf_counter()
     log, notes = _thinned(log), list(log.notes)
     start = _checked_start(log, problem, conventions)
     drawn = _drawn(log, problem, conventions, start, notes)
@@ -99,7 +102,7 @@ def compared(log: LossLog, problem: Regression, conventions: Conventions) -> Com
     hints: list[str] = []
     if any(one.outcome == "does not hold" for one in here.verdicts):
         hints = _hints(here, start, drawn)
-    return replace(here, hints=tuple(hints), notes=tuple(notes))
+    return replace(here, hints=tuple(hints), notes=tuple(notes), seconds=time.perf_counter() - begun)
 
 
 def _hints(here: Comparison, start: Layer, drawn: DrawnSets | None) -> list[str]:

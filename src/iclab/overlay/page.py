@@ -1,24 +1,23 @@
 """The page of a comparison, and its numbers as plain values."""
 
-import html
 import json
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab import __version__, figures
-from iclab.files import written_whole
+from iclab import figures
 from iclab.overlay.comparing import Comparison
-from iclab.overlay.figure import SIZE, draw
-from iclab.provenance import environment
+from iclab.overlay.figure import SIZE, caption, draw
+from iclab.provenance import device, environment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["QUESTION", "case_of", "drawn", "fragment", "page", "table", "written"]
+    from iclab.report import Entry
+
+__all__ = ["QUESTION", "answer", "case_of", "drawn", "entry", "fragment", "table", "written"]
 
 QUESTION = """Does this run follow the theory of its problem?
 
@@ -27,6 +26,23 @@ of the same size are drawn and descended on in the same way: their scatter is th
 right run lies among them. Nothing is fitted. A run that lies elsewhere was trained otherwise than stated, or on
 another problem.
 """
+ORIGIN = ("versions", "precision", "iclab", "commit")
+
+
+def answer(comparison: Comparison) -> str:
+    """The answer in a sentence or two: the verdicts together, then hints and what was found in the log."""
+    outcomes = [one.outcome for one in comparison.verdicts]
+    wrong = [one.measure for one in comparison.verdicts if one.outcome == "does not hold"]
+    if wrong:
+        said = f"No: {', '.join(wrong)} beyond what 999 of 1000 right runs have."
+    elif "holds" in outcomes:
+        shown = [
+            f"{one.measure} {one.number} ({one.bound} of right runs)" for one in comparison.verdicts if one.holds
+        ]
+        said = f"Yes, as far as a run of this size can tell: {'; '.join(shown)}."
+    else:
+        said = "This run cannot tell."
+    return " ".join([said, *(f"{text[0].upper()}{text[1:]}." for text in (*comparison.hints, *comparison.notes))])
 
 
 def case_of(comparison: Comparison) -> dict[str, Any]:
@@ -41,10 +57,8 @@ def table(comparison: Comparison) -> bytes:
         columns["theory"] = comparison.theory
     for i, row in enumerate([] if comparison.draws is None else comparison.draws):
         columns[f"drawn_{i}"] = row
-    lines = [
-        ",".join(columns),
-        *(",".join(f"{x:.10g}" for x in row) for row in np.stack([*columns.values()], axis=1)),
-    ]
+    rows = np.stack([*columns.values()], axis=1)
+    lines = [",".join(columns), *(",".join(f"{number:.10g}" for number in row) for row in rows)]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -53,44 +67,46 @@ def drawn(comparison: Comparison) -> "Figure":
     return figures.sketched(lambda figure: draw(comparison, figure), size=SIZE)
 
 
-def fragment(comparison: Comparison) -> str:
-    """The comparison for a notebook: what it says, its figure and its verdicts."""
-    svg = figures.inline(figures.as_bytes(drawn(comparison), "svg", name="compare"), name="compare")
-    said = "".join(f"<p>{html.escape(text)}</p>" for text in (*comparison.hints, *comparison.notes))
-    cells = [(one.meaning, one.number, one.bound, one.noticed or "–", one.word) for one in comparison.verdicts]
-    head = "".join(f"<th>{title}</th>" for title in ("claim", "95 %", "asked", "would notice", "verdict"))
-    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
-    return f"<div>{said}{svg}<table><tr>{head}</tr>{rows}</table></div>"
+def entry(comparison: Comparison, *, command: str = "") -> "Entry":
+    """The comparison as an entry of a page; `command` is the line that made it."""
+    from iclab.report import Drawing, Entry, File
 
-
-def written(comparison: Comparison, path: Path, *, name: str | None = None) -> Path:
-    """The page of a comparison in a file, written whole."""
-    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    name = name or f"{comparison.conventions.kind} key and query"
-    with written_whole(path) as file:
-        file.write_text(page(comparison, name=name, date=date), encoding="utf-8")
-    return path
-
-
-def page(comparison: Comparison, *, name: str, date: str) -> str:
-    """The comparison as one self-contained page."""
-    from iclab.report import Download, Entry
-    from iclab.report import page as whole
-
-    figure = drawn(comparison)
-    images = {form: figures.as_bytes(figure, form, name="compare") for form in ("svg", "pdf")}
-    files = {"compare.csv": table(comparison), **{f"compare.{form}": image for form, image in images.items()}}
-    remarks = "".join(f"\n*{text[0].upper()}{text[1:]}.*\n" for text in (*comparison.hints, *comparison.notes))
-    entry = Entry(
-        name=name,
-        question=QUESTION + remarks,
-        size="own",
+    wide, narrow = drawn(comparison), figures.stacked(lambda figure: draw(comparison, figure))
+    images = {form: figures.as_bytes(wide, form, name="compare") for form in ("svg", "pdf")}
+    drawing = Drawing(
+        wide=figures.inline(images["svg"], name="compare"),
+        narrow=figures.inline(figures.as_bytes(narrow, "svg", name="compare"), name="compare-narrow"),
+        width=wide.get_figwidth(),
+        caption=caption(comparison),
+    )
+    known = environment() | {"device": device()}
+    return Entry(
+        name="compare",
+        question=QUESTION,
+        answer=answer(comparison),
+        command=command or "iclab.compare(times, losses, problem, conventions)",
         case=json.dumps(case_of(comparison)),
         verdicts=comparison.verdicts,
-        figure=figures.inline(images["svg"], name="compare"),
-        downloads=[Download(file, content) for file, content in files.items()],
-        seconds=0.0,
-        seeds=[],
-        origin=environment(),
+        drawing=drawing,
+        files=[
+            File("compare.csv", table(comparison)),
+            *(File(f"compare.{form}", image) for form, image in images.items()),
+        ],
+        seconds=comparison.seconds,
+        seeds=range(0 if comparison.draws is None else len(comparison.draws)),
+        origin={name: known[name] for name in ORIGIN},
     )
-    return whole([entry], date=date, version=__version__)
+
+
+def fragment(comparison: Comparison) -> str:
+    """The comparison as an element of a notebook."""
+    from iclab.report import shown
+
+    return shown(entry(comparison))
+
+
+def written(comparison: Comparison, folder: Path, *, command: str = "") -> Path:
+    """The page of a comparison in a folder, its files beside it. Returns the path of the page."""
+    from iclab.report import write
+
+    return write(folder, [entry(comparison, command=command)])
