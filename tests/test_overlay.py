@@ -12,11 +12,11 @@ import iclab
 from iclab.attention import MergedAttention
 from iclab.overlay import Comparison, Conventions, compare
 from iclab.overlay.conventions import NORMALIZATIONS
-from iclab.overlay.curves import restricted, theory_loss
+from iclab.overlay.curves import DrawnSets, restricted, strays, theory_loss
 from iclab.overlay.gaps import Calibration, factors, gap
 from iclab.problem import Regression
 from iclab.published import merged_units, separate_units
-from tests.trained import PROBLEM, in_units, learning_rate, started, trained
+from tests.trained import PROBLEM, RATE, in_units, learning_rate, started, trained
 
 torch = pytest.importorskip("torch")
 RATIOS = {"1/N": 1.0, "none": 7.0, "1/(N+1)": 7 / 8}  # of the sums over tokens to those divided by N
@@ -124,6 +124,20 @@ def test_theory_in_published_units_is_that_in_ours(kind: str) -> None:
     ours = theory_loss(PROBLEM, Conventions(units.rate / 2), start, steps)
     assert np.ptp(ours) > 0.1
     assert_allclose(theirs, ours, rtol=1e-6)  # tolerance of the flows
+
+
+def test_theory_follows_all_entries_of_a_merged_start() -> None:
+    rng = np.random.default_rng(3)
+    layer = MergedAttention(0.25 * rng.standard_normal((2, 3)), 0.25 * rng.standard_normal((2, 3, 2)))
+    start = in_units(layer, RATIOS["none"])
+    conventions = Conventions(RATE / 2 / 7, normalization="none", sequences=20_000, start=start)
+    steps = np.arange(0, 201, 5)
+    drawn = DrawnSets(PROBLEM, conventions, start).losses(conventions, steps).mean(axis=0)
+    entire, part = (theory_loss(PROBLEM, conventions, one, steps) for one in (start, restricted(start)))
+    assert gap(drawn, entire) < 0.01  # η and 1/P
+    assert gap(drawn, part) > 0.03
+    assert strays(start)
+    assert not strays(restricted(start).unrestricted())
 
 
 def test_a_step_is_twice_the_rate_of_a_mean_once_that_of_a_half_and_as_many_times_that_of_a_sum() -> None:

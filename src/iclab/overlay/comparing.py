@@ -13,7 +13,7 @@ from iclab.attention import Layer, SeparateAttention
 from iclab.claims import Verdict
 from iclab.numerics import Validated, instance, require
 from iclab.overlay.conventions import Conventions
-from iclab.overlay.curves import DrawnSets, moments_of, theory_loss
+from iclab.overlay.curves import DrawnSets, moments_of, strays, theory_loss, whole
 from iclab.overlay.gaps import Factors
 from iclab.overlay.hints import explanations, observed_factors, said
 from iclab.overlay.judging import diverging, of_gap, of_landmarks, unknown
@@ -97,6 +97,8 @@ def compared(log: LossLog, problem: Regression, conventions: Conventions) -> Com
     begun = time.perf_counter()
     log, notes = _thinned(log), list(log.notes)
     start = _checked_start(log, problem, conventions)
+    if strays(start) and not whole(problem, start):
+        notes.append("theory leaves out values of inputs and keys of labels, with which the run and drawn sets start")
     drawn = _drawn(log, problem, conventions, start, notes)
     here = _judged(log, problem, start, drawn, conventions, missing=notes[-1] if drawn is None else "")
     hints: list[str] = []

@@ -15,11 +15,12 @@ from iclab.theory.population import Moments, moments_from
 if TYPE_CHECKING:
     from iclab.simulation.linear.statistics import Statistics
 
-__all__ = ["DrawnSets", "drawing_seconds", "moments_of", "restricted", "theory_loss"]
+__all__ = ["DrawnSets", "drawing_seconds", "moments_of", "restricted", "strays", "theory_loss", "whole"]
 
 DRAWS = 24  # training sets that calibrate
 BUDGET = 1e9  # bytes that their statistics may take
 FEWEST = 8
+WHOLE = 6  # dimensions up to which all entries flow: their moments are D⁶ numbers
 SECONDS = 1e-7  # of drawing one number, on one core
 FLOW_BYTES = 4e9  # that the records of a flow may take
 
@@ -45,14 +46,33 @@ def restricted(layer: Layer) -> Layer:
     return SeparateAttention(layer.value[:, -1], layer.key[..., :d], layer.query)
 
 
+def strays(layer: Layer) -> bool:
+    """True for a layer with entries beyond the restricted ones: values of inputs, or keys of labels."""
+    parts, held = vars(layer), vars(restricted(layer).unrestricted())
+    return not layer.restricted and any(not np.array_equal(parts[name], held[name]) for name in parts)
+
+
+def whole(problem: Regression, layer: Layer) -> bool:
+    """True where theory follows all entries of a layer: merged attention, few dimensions, contexts of one length."""
+    few = problem.dimension <= WHOLE and len(problem.context_lengths) == 1
+    return few and isinstance(layer, MergedAttention)
+
+
 def theory_loss(problem: Regression, conventions: Conventions, start: Layer, clock: Curve) -> Curve:
     """Mean squared error of gradient flow on the population, at the clock of the run.
 
-    Of an unrestricted start the restricted entries flow. Raises ValueError and ArithmeticError as the flows do, and
-    ValueError for weights whose flow would not fit.
+    Entries beyond the restricted ones flow too where `whole` says so; else they are left out.
+
+    Raises ValueError and ArithmeticError as the flows do, and ValueError for weights whose flow would not fit.
     """
     from iclab.theory import dynamics
+    from iclab.theory.tokens import mixture
 
+    if strays(start) and whole(problem, start):
+        factor, ours = _in_our_units(problem, conventions, start)
+        time = conventions.rate * factor**2 * clock
+        assert isinstance(ours, MergedAttention)
+        return mixture.flow(mixture.in_context_test(problem), ours, time, tolerance=1e-7).loss
     moments, layer, time = moments_of(problem, conventions), restricted(start), conventions.rate * clock
     need = 8.0 * sum(np.size(part) for part in vars(layer).values()) * (len(clock) + 40)
     require(
