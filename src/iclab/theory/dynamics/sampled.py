@@ -68,6 +68,7 @@ def merged_drop_time(
     Source: zhang2025training, section 3.2; derived in docs/derivations/measured_inputs.
     """
     instance("problem", problem, Regression)
+    instance("start", start, MergedAttention)
     spectra, tasks = np.atleast_2d(np.asarray(eigenvalues, dtype=float)), np.array(problem.task_spectrum)
     signal, curvature, null = _modes(problem, spectra, tasks)
     levels = spectral_levels(problem, spectra)
@@ -117,6 +118,7 @@ def drop_band(problem: Validated[Regression], start: Validated[Layer]) -> Band:
 
     Source: derived in docs/derivations/measured_inputs.
     """
+    instance("problem", problem, Regression)
     instance("start", start, MergedAttention | SeparateAttention)
     if isinstance(start, MergedAttention):
         return _band(problem, lambda spectra: merged_drop_time(problem, start, spectra)[:, None])
