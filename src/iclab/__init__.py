@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from iclab import inspection as inspection
     from iclab import numerics as numerics
     from iclab import outcomes as outcomes
+    from iclab import overlay as overlay
     from iclab import planning as planning
     from iclab import problem as problem
     from iclab import provenance as provenance
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from iclab import theory as theory
     from iclab.attention import MergedAttention as MergedAttention
     from iclab.attention import SeparateAttention as SeparateAttention
+    from iclab.overlay import compare as compare
     from iclab.problem import Pretraining as Pretraining
     from iclab.problem import Ratios as Ratios
     from iclab.problem import Regression as Regression
@@ -55,6 +57,7 @@ __all__ = [
     "Store",
     "Study",
     "__version__",
+    "compare",
     "figures",
     "observe",
     "planning",
@@ -79,11 +82,12 @@ if not TYPE_CHECKING:
             "SeparateAttention": "iclab.attention",
             "Store": "iclab.store",
             "Study": "iclab.study",
+            "compare": "iclab.overlay",
             "observe": "iclab.spectra",
             "watch": "iclab.spectra",
         },
         unlisted=(
-            "attention", "claims", "commands", "inspection", "numerics", "outcomes", "problem", "provenance",
-            "published", "report", "store", "study", "testing",
+            "attention", "claims", "commands", "inspection", "numerics", "outcomes", "overlay", "problem",
+            "provenance", "published", "report", "store", "study", "testing",
         ),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The command line: `iclab run`, `iclab report`, `iclab studies`, `iclab plan`, `iclab inspect`."""
+"""The command line: `iclab run`, `iclab report`, `iclab compare`, `iclab studies`, `iclab plan`, `iclab inspect`."""
 
 import argparse
 import contextlib
@@ -13,6 +13,7 @@ from typing import Annotated, Any, Union
 
 import tyro
 
+from iclab.commands.compare import Compare, compare
 from iclab.commands.plan import Plan, plan
 from iclab.commands.report import Report, report
 from iclab.commands.run import Run, run
@@ -122,11 +123,12 @@ def _inspect(words: Sequence[str]) -> int:
 _ABOUT = """In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers.
 
 Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`. Before a run is made, ask
-`iclab plan`; after one is trained, `iclab inspect`."""
+`iclab plan`; after one is trained, `iclab compare` and `iclab inspect`."""
 
 _COMMANDS: dict[str, tuple[Any, Callable[[Sequence[str]], int]]] = {
     "run": (Run, run),
     "report": (Report, report),
+    "compare": (Compare, compare),
     "studies": (Studies, studies),
     "plan": (Plan, plan),
     "inspect": (Inspect, _inspect),
