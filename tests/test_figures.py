@@ -167,6 +167,15 @@ def test_panels_have_letters_and_their_words_fit_and_can_be_read(form: str) -> N
     assert overlapping(figure) == []
 
 
+def test_scales_of_colors_have_no_letters() -> None:
+    def draw(figure: Figure) -> None:
+        for axes in figure.subplots(1, 2):
+            figure.colorbar(axes.imshow(np.eye(2)), ax=axes)
+
+    titles = [axes.get_title(loc="left") for axes in figures.sketched(draw, size=(6.0, 3.0)).axes]
+    assert titles == ["$\\bf{a}$", "$\\bf{b}$", "", ""]
+
+
 def test_a_narrow_figure_has_its_panels_in_one_column_with_every_label() -> None:
     figure = figures.stacked(three_panels)
     figure.draw_without_rendering()

@@ -10,10 +10,10 @@ import pytest
 from iclab import report
 from iclab.claims import Verdict, answered
 from iclab.commands.run import _asked, _preset
-from iclab.problem import Regression
+from iclab.problem import Ratios, Regression
 from iclab.report import tables
 from iclab.studies import STUDIES
-from iclab.theory import dynamics, population
+from iclab.theory import dynamics, generalization, modes, population
 
 
 def tags(tex: str) -> list[str]:
@@ -71,6 +71,38 @@ def test_the_formula_of_plateaus_is_that_of_theory(noise: float) -> None:
     steps = eigenvalues / (1 + (1 + null / eigenvalues) / 7)
     levels = null - np.concatenate([[0], np.cumsum(steps)])
     np.testing.assert_allclose(levels, dynamics.plateaus(population.moments(problem)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kappa", [0.4, 3.0])
+@pytest.mark.parametrize(("tau", "ridge"), [(0.6, 0.2), (4.0, 0.01)])
+def test_the_formulas_of_pretraining_are_those_of_theory(kappa: float, tau: float, ridge: float) -> None:
+    alpha, rho = 2.5, 0.3
+    found = generalization.errors(Ratios(alpha, kappa, tau, noise=rho), ridge=ridge)
+    xi, x = float(np.asarray(found.effective_ridge)), (1 + rho) / alpha
+    nu = x + xi
+    a = nu + (kappa - 1) / kappa
+    root = np.sqrt(a**2 + 4 * nu / kappa)
+    m = 2 / (a + root)
+    phi, m2 = 1 / (1 + m / kappa), m**2 / 2 * (1 + (nu + 1 + 1 / kappa) / root)
+    g, shrunk = phi**2 * m2 + x * m2, x * phi**2 * m2 * (phi + nu * m / kappa)
+    idg = (rho + nu**2 * phi**2 * m2 + shrunk) / (ridge / xi + xi * g / tau)
+    icl = rho + shrunk + nu**2 * m2 + idg / tau * (1 + x) * g
+    assert 1 - (phi * m + x * m) / tau == pytest.approx(ridge / xi, rel=1e-9)
+    np.testing.assert_allclose([idg, icl], [found.idg, found.icl], rtol=1e-9)
+
+
+def test_the_formulas_of_modes_are_those_of_theory() -> None:
+    s, p, q, length = np.array([2.0, 0.5]), np.array([0.3, 0.2]), np.array([0.4, 0.1]), 9
+    a, tasks = p * q, modes.DiagonalTasks((2.0, 0.5), length)
+    loss = np.sum(s - 2 * a * s**2 + (1 + 1 / length) * a**2 * s**3)
+    loss += np.sum(s * p**2) * np.sum(s**2 * q**2) / length
+    np.testing.assert_allclose(loss, modes.exact_loss(tasks, p, q), rtol=1e-12)
+    limit, step = length / ((length + 1) * s + 2.5), 1e-6
+    np.testing.assert_allclose(limit, modes.limits(tasks), rtol=1e-12)
+    later = modes.mode_law((p, q), limit, modes.time_constants(s), step)
+    slopes = [(after - before) / step for after, before in zip(later, (p, q), strict=True)]
+    np.testing.assert_allclose(slopes[0], s**2 * q * (1 - a / limit), rtol=1e-4)  # first order in the step
+    np.testing.assert_allclose(slopes[1], s**2 * p * (1 - a / limit), rtol=1e-4)
 
 
 CASES = [

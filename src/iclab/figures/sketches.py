@@ -34,8 +34,9 @@ class Sketch(Figure):
 
     @property
     def panels(self) -> "list[Axes]":
-        """The panels that show something, in order."""
-        return [axes for axes in self.axes if axes.get_visible() and axes.axison]
+        """The panels that show something, in order, without scales of colors."""
+        shown = [axes for axes in self.axes if axes.get_visible() and axes.axison]
+        return [axes for axes in shown if axes.get_label() != "<colorbar>"]
 
     def finish(self) -> None:
         """Complete the panels, once all is drawn."""

@@ -21,7 +21,15 @@ from iclab.claims import Agrees, below
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive, require
 from iclab.outcomes import Labeled, MatrixCurves, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import TIME, WORDS, Schedule, drawn_flow, strength_panel, trained_on_batches
+from iclab.studies.modes.training import (
+    FORMULAS,
+    TIME,
+    WORDS,
+    Schedule,
+    drawn_flow,
+    strength_panel,
+    trained_on_batches,
+)
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -126,7 +134,7 @@ FULL = Case(starts=6, rate=0.01, batches=(16, 64, 256), steps=2400, examples=4_0
 STUDY = Study(
     name="alignment", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(9.0, 3.6)), "full": Preset(FULL, size=(9.0, 3.6))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS[1:],
     claims=(
         Agrees("flow/misalignment", "From drawn contexts the share off the diagonals dies as in the exact flow.",
                0.04, unit="range"),

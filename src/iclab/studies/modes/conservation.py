@@ -163,8 +163,9 @@ def figure(view: View, figure: Figure) -> None:
         label = "their sum under one-pass SGD"
         figures.seed_lines(modes, trained.time, trained.total.values, color="#999999", label=label)
     for color, mode in figures.colored(range(exact.sizes["mode"])):
-        label = f"exact flow, s = {view.case.eigenvalues[mode]:g}"
-        figures.theory_line(modes, exact.time, exact.balance.isel(mode=mode), color=color, label=label)
+        law, label = exact.balance.isel(mode=mode), None if mode else "exact flow"
+        figures.theory_line(modes, exact.time, law, color=color, label=label)
+        figures.end_label(modes, f"s = {view.case.eigenvalues[mode]:g}", float(law[-1]), color=color)
     figures.theory_line(modes, exact.time, exact.total, label="their sum; each at leading order")
     head.set(title="one head", xlabel=TIME, ylabel="drift of $u^2 - |U|^2$")
     rates.set(title="descent at the end", xlabel="rate $\\eta$", ylabel="|drift|", xscale="log", yscale="log")

@@ -20,7 +20,7 @@ from iclab.figures import legends
 from iclab.numerics import Checked, Counts, Nonnegatives, Reals, require
 from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
-from iclab.studies.modes.training import WORDS
+from iclab.studies.modes.training import FORMULAS, WORDS
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -110,7 +110,7 @@ FULL = Case(context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=
 STUDY = Study(
     name="finite-context", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=6, size=(8.0, 3.9)), "full": Preset(FULL, seeds=6, size=(8.0, 3.9))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS,
     claims=(
         Tends(
             "fitted/strength",

@@ -24,8 +24,8 @@ from iclab.numerics import Checked, Count, Counts, Multiple, Nonnegatives, Posit
 from iclab.numerics.curves import first_below
 from iclab.outcomes import Labeled, ModeCurves, labeled
 from iclab.problem import Lengths, Regression
-from iclab.studies.modes.training import WORDS, Schedule, drawn_flow, strength_panel
-from iclab.study import Figure, Formula, Key, Preset, Study, View
+from iclab.studies.modes.training import FORMULAS, WORDS, Schedule, drawn_flow, strength_panel
+from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
@@ -134,23 +134,6 @@ def answer(view: View) -> str:
         f"the leading order ends off by a factor of up to {off[0]:.2g} there, of {off[-1]:.2g} at N = {lengths[-1]}."
     )
 
-
-FORMULAS = (
-    Formula(
-        r"\tau \frac{d p}{d t} = s^2 q (1 - \frac{p q}{a_\infty}), \quad "
-        r"\tau \frac{d q}{d t} = s^2 p (1 - \frac{p q}{a_\infty}), \quad "
-        r"a_\infty = \frac{N}{(N + 1) s + \mathrm{tr}\,\Lambda}",
-        "Leading order in 1/N: each mode on its own.",
-        {"p": "value weight", "q": "key-query weight", "s": "eigenvalue of the mode", "N": "context length",
-         r"\Lambda": "input covariance"},
-    ),
-    Formula(
-        r"L = \sum_d (s_d - 2 a_d s_d^2 + (1 + \frac{1}{N}) a_d^2 s_d^3) "
-        r"+ \frac{1}{N} (\sum_d s_d p_d^2) (\sum_d s_d^2 q_d^2)",
-        "Exact at any N, without noise: the loss whose gradient flow couples the modes through its last term.",
-        {"a_d": "strength p q of a mode", "s_d": "its eigenvalue", "N": "context length"},
-    ),
-)  # fmt: skip
 
 FULL = Case(rate=0.01, steps=3000, batches=(512, 128, 64), examples=8_000_000)
 

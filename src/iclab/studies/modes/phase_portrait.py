@@ -19,7 +19,7 @@ from iclab.claims import Agrees, Tends
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import TIME, WORDS, Schedule, trained_on_batches
+from iclab.studies.modes.training import FORMULAS, TIME, WORDS, Schedule, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -157,7 +157,7 @@ WEIGHTS = {"value": "value weight", "key_query": "key-query weight"}
 STUDY = Study(
     name="phase-portrait", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(10.0, 4.2)), "full": Preset(FULL, size=(10.0, 4.2))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS[:1],
     claims=(
         *(Agrees(f"{drawn}/{name}", f"From {starts} the {words} moves as its law says.", 0.005, f"{exact}/{name}",
                  unit="range")

@@ -23,7 +23,7 @@ from iclab.numerics.minima import scanned
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import ContextLaw, Ratios, SphereTasks
 from iclab.studies.pretraining import links
-from iclab.studies.pretraining.panels import LENGTH, error_axes, run_points, theory_curves
+from iclab.studies.pretraining.panels import FORMULAS, LENGTH, error_axes, run_points, theory_curves
 from iclab.studies.pretraining.runs import Draws, Grid, Run
 from iclab.studies.pretraining.sizes import Span, bounds, column
 from iclab.study import Figure, Key, Preset, Study, View
@@ -189,7 +189,7 @@ _PANELS = tuple(
 STUDY = Study(
     name="context-length", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(9.0, 6.8)), "full": Preset(FULL, seeds=8, size=(9.0, 6.8))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS,
     claims=(
         *_PANELS,
         *links.tending_errors(["icl"], far="far_tests", limit="tests", panel=", at other test lengths"),

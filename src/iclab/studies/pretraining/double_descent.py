@@ -19,7 +19,7 @@ from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonneg
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import Ratios
 from iclab.studies.pretraining import links
-from iclab.studies.pretraining.panels import SEQUENCES, error_axes, run_points, theory_curves
+from iclab.studies.pretraining.panels import FORMULAS, SEQUENCES, error_axes, run_points, theory_curves
 from iclab.studies.pretraining.runs import ERRORS, Draws, Grid, Ridge
 from iclab.studies.pretraining.sizes import Span, around, bounds, column, law_of, table
 from iclab.study import Figure, Preset, Study, View
@@ -116,7 +116,7 @@ FULL = Case(
 STUDY = Study(
     name="double-descent", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory, simulation=links.simulated, figure=figure,
+    theory=theory, simulation=links.simulated, figure=figure, formulas=FORMULAS,
     claims=(*links.linked(0.019), *links.SCORED),
     vocabulary=links.VOCABULARY,
     unjudged=links.BOUNDS | {

@@ -23,7 +23,7 @@ from iclab.numerics.minima import scanned, vertex
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining import links
-from iclab.studies.pretraining.panels import SEQUENCES, TITLES, error_axes, run_points, theory_curves
+from iclab.studies.pretraining.panels import FORMULAS, SEQUENCES, TITLES, error_axes, run_points, theory_curves
 from iclab.studies.pretraining.runs import ERRORS, Draws, Grid
 from iclab.studies.pretraining.sizes import Span, around, bounds, column
 from iclab.study import Figure, Key, Preset, Study, View
@@ -151,7 +151,7 @@ FULL = Case(
 STUDY = Study(
     name="ridge", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS,
     claims=(
         *(Agrees(f"theory/scanned/{name}{what}", f"A scan finds the best ridge, {links.WORDS[name]}: {words}.", 1e-3,
                  f"best/{name}{what}")

@@ -22,7 +22,7 @@ from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonneg
 from iclab.outcomes import Errors, Labeled, labeled, parts, vocabulary
 from iclab.problem import ContextLaw, Ratios
 from iclab.studies.pretraining import links
-from iclab.studies.pretraining.panels import TASKS, drawn_runs, theory_curves
+from iclab.studies.pretraining.panels import FORMULAS, TASKS, drawn_runs, theory_curves
 from iclab.studies.pretraining.runs import Draws, Grid
 from iclab.studies.pretraining.sizes import Span, bounds, column, law_of, table
 from iclab.study import Figure, Key, Preset, Study, View
@@ -218,7 +218,7 @@ _BAYES = (
 STUDY = Study(
     name="task-diversity", question=str(__doc__), version=4,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS,
     claims=(
         *links.linked(limit="limit"),
         Agrees("theory/difference/gap", "The gap is the difference of the errors.", 1e-6, "gap/gap"),
