@@ -132,7 +132,7 @@ def _read(
     apart = np.flatnonzero(levels[1:] < levels[:-1])
     drops[apart] = [first_below(time, loss, 0.5 * (levels[i] + levels[i + 1])) for i in apart]
     slope = np.abs(np.gradient(loss, np.log(time)))
-    for i, begin, end in zip(apart, drops[apart], np.append(drops[apart[1:]], np.nan), strict=True):
+    for i, begin, end in zip(apart, drops[apart], np.append(drops[apart], np.nan)[1:], strict=True):
         inside = np.flatnonzero((time > begin) & (time < (end if np.isfinite(end) else np.inf)))
         if np.isfinite(begin) and len(inside):
             at = inside[np.argmin(slope[inside])] if np.isfinite(end) else len(time) - 1
