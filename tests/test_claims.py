@@ -349,7 +349,8 @@ def test_a_theory_of_zero_needs_a_tolerance_in_its_own_unit() -> None:
     groups = modes(scatter=1e-3).to_dict()
     zero = groups["/theory/end"].assign(strength=("mode", np.zeros(3)))
     result = xr.DataTree.from_dict({**groups, "/theory/end": zero})
-    assert Agrees("end/strength", "It agrees.", 0.01).verdict(result).outcome == "does not hold"
+    assert Agrees("end/strength", "It agrees.", 0.01).verdict(result).reason.startswith("theory is zero")
+    assert Agrees("end/strength", "It agrees.", 0.01, unit="one").verdict(result).outcome == "does not hold"
     assert Agrees("end/strength", "It agrees.", 4.0, unit="one").verdict(result).outcome == "holds"
 
 

@@ -150,3 +150,12 @@ def test_an_attribute_of_the_last_version_names_its_successor() -> None:
 def test_the_changelog_names_every_path_that_moved() -> None:
     page = (ROOT / "CHANGELOG.md").read_text()
     assert [old for old in MOVED if f"`{old}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    "old", ["claims.Within", "outcomes.Table", "spectra.measures.balance", "simulation.pretraining.plan"]
+)
+def test_an_attribute_that_moved_names_its_successor(old: str) -> None:
+    package, _, name = f"iclab.{old}".rpartition(".")
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; iclab.{old} moved to iclab"):
+        getattr(importlib.import_module(package), name)

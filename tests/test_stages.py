@@ -64,7 +64,7 @@ def test_the_start_at_time_zero_only_sets_the_unit() -> None:
     ("time", "loss", "message"),
     [
         ([0, 1, 2], [1, 1], "two lists of one length"),
-        ([0, 1], [1, 1], "at least two positive times"),
+        ([0, 1], [1, 1], r"at least two positive times; got \[0.0, 1.0\]. A curve of training needs two steps"),
         ([0, 2, 1], [1, 1, 1], "time must increase"),
         ([-1, 1, 2], [1, 1, 1], "time must increase"),
         ([0, 1, np.inf], [1, 1, 1], "time must increase"),

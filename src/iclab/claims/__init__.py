@@ -4,6 +4,8 @@ An outcome has a stated rate of false alarms, an interval, and a resolution: the
 very result would have exposed.
 """
 
+from typing import TYPE_CHECKING
+
 from iclab.claims.agreement import Agrees
 from iclab.claims.answers import answered
 from iclab.claims.bounds import Bounded, Coverage, Misses, Share, above, below
@@ -14,6 +16,7 @@ from iclab.claims.remedies import excused
 from iclab.claims.resolution import Resolution, finest
 from iclab.claims.training import RestsAtLevels, RestsTend
 from iclab.claims.verdict import Claim, Verdict, asked, noticing, verdict_of
+from iclab.moved import refusal
 
 __all__ = [
     "ALARM", "CONFIDENCE", "Agrees", "Bounded", "Claim", "Coverage", "CrossesBetween", "Deviations", "ExactInRate",
@@ -22,3 +25,6 @@ __all__ = [
     "judged_share",
     "noticing", "verdict_of",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # else every name would be one
+    __getattr__ = refusal(__name__)

@@ -1,7 +1,7 @@
 """Bounds, shares and factors: claims about a variable of simulation that state no value for it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,9 +129,14 @@ class Misses:
         comparison = compared(result, self.variable, self.theory or self.variable)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = abs(np.log(comparison.measured / comparison.theory))
+        logs = np.where(np.isfinite(logs), logs, np.nan)  # a run that diverged says nothing of a factor
         worst = int(np.argmax(np.nan_to_num(logs.mean(axis=0), nan=-1.0)))
-        gap = np.log(self.factor) - logs[:, [worst]]
-        found = judged(Deviations(gap, (comparison.labels[worst],), 0.0, signed=True))
+        gap = np.log(self.factor) - logs
+        found = judged(Deviations(gap[:, [worst]], (comparison.labels[worst],), 0.0, signed=True))
+        if found.outcome != "holds":  # then an entry that is missing could be the one
+            missing = Deviations(gap, comparison.labels, 0.0, signed=True)
+            if not missing.whole().all():
+                found = replace(judged(missing), outcome="open", p=1.0)
         return Verdict(
             "off by a factor", self.meaning, "largest factor between means and theory",
             float(self.factor * np.exp(-found.within)), self.factor, found.outcome,

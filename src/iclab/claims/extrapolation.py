@@ -59,8 +59,12 @@ def extrapolated(
 
 
 def _shared_scatter(scatter: Float[Array, "entry size"]) -> Float[Array, "size"]:
-    """The median scatter of the entries of each size."""
-    return np.zeros(scatter.shape[1]) if np.isnan(scatter).all() else np.nan_to_num(np.nanmedian(scatter, axis=0))
+    """The median scatter of the entries of each size; 0 where none is known."""
+    found = np.zeros(scatter.shape[1])
+    known = ~np.isnan(scatter).all(axis=0)
+    if known.any():
+        found[known] = np.nanmedian(scatter[:, known], axis=0)
+    return found
 
 
 def _operator(powers: Sequence[Float[Array, "size"]], weights: Float[Array, "size"]) -> Float[Array, "size"]:

@@ -30,7 +30,8 @@ class Deviations:
 
     `numerical` is the error of the numbers themselves and `model` that of an extrapolation. Scatter is pooled over
     entries of one `pool`. A `signed` deviation may be as negative as it likes. Seeds that are not `kept` in an entry
-    say nothing of it, as theory alone tells.
+    say nothing of it, as theory alone tells. Entries that are `unitless` have no unit to be measured in: theory is
+    zero there, or at its floor.
     """
 
     values: Float[Array, "seed entry"]
@@ -42,6 +43,7 @@ class Deviations:
     drawn: bool = True  # false where no seed can change them
     signed: bool = False
     kept: Bool[Array, "seed entry"] | None = None  # all seeds, if not stated
+    unitless: Bool[Array, "entry"] | np.bool_ | bool = False
 
     def __post_init__(self) -> None:
         require(
@@ -55,7 +57,8 @@ class Deviations:
         """The deviations of some entries."""
         labels = tuple(label for label, one in zip(self.labels, kept, strict=True) if one)
         parts = {
-            name: np.broadcast_to(getattr(self, name), len(kept))[kept] for name in ("numerical", "model", "pool")
+            name: np.broadcast_to(getattr(self, name), len(kept))[kept]
+            for name in ("numerical", "model", "pool", "unitless")
         }
         counting = None if self.kept is None else self.kept[:, kept]
         return replace(self, values=self.values[:, kept], labels=labels, kept=counting, **parts)
@@ -65,8 +68,9 @@ class Deviations:
         return over_seeds(self.values, self.kept)
 
     def known(self) -> Bool[Array, "seed entry"]:
-        """True where a value is there, or not asked for."""
-        there = ~np.isnan(self.values)
+        """True where a value is there, or not asked for. A value that is infinite in some seeds only is none."""
+        same = np.all(self.values == self.values[:1], axis=0)
+        there = np.isfinite(self.values) | (np.isinf(self.values) & same)
         return there if self.kept is None else there | ~self.kept
 
     def whole(self) -> Bool[Array, "entry"]:
@@ -99,6 +103,8 @@ def judged(deviations: Deviations) -> Judgement:
         return Judgement(OPEN, float("nan"), "", 0, seeds, 1.0, "the case has nothing to compare")
     if deviations.drawn and seeds < 2:
         return Judgement(OPEN, float("nan"), "", count, seeds, 1.0, "one seed has no scatter: 2 seeds or more")
+    if np.any(deviations.unitless):
+        return _unitless(deviations)
     whole = deviations.whole()
     if not whole.any():
         return _partly(deviations, whole, Judgement(OPEN, float("nan"), "", count, seeds, 1.0))
@@ -179,12 +185,22 @@ def _missing(slack: Array, scatter: Array, error: Array, count: int) -> str:
     return f"more than {MANY} seeds would be needed"
 
 
+def _unitless(deviations: Deviations) -> Judgement:
+    """The judgement where some entry has no unit: open, unless another entry decides."""
+    bare = np.broadcast_to(deviations.unitless, len(deviations.labels))
+    known = judged(deviations.at(~bare))
+    label = deviations.labels[int(np.argmax(bare))]
+    reason = f"theory is zero or at its floor{' at ' * bool(label)}{label}, and nothing is relative to that"
+    outcome = FAILS if known.outcome == FAILS else OPEN
+    return replace(known, outcome=outcome, within=float("inf"), worst=label, entries=len(bare), reason=reason)
+
+
 def _partly(deviations: Deviations, whole: Bool[Array, "entry"], known: Judgement) -> Judgement:
     """The judgement where some entry is missing in some seed: its mean is open, and its count is judged."""
     seeds = len(deviations.values)
     there = deviations.known().sum(axis=0)
     label, count = deviations.labels[int(np.argmin(there))], int(there.min())
-    reason = f"{label} is there in {count} of {seeds} seeds"
+    reason = f"{label or 'the value'} is there in {count} of {seeds} seeds"
     rare = _clopper_pearson(count, seeds, ALARM / (2 * len(there)))[1] < 1 / 2
     outcome = FAILS if known.outcome == FAILS or rare else OPEN
     return Judgement(outcome, float("inf"), label, len(there), seeds, known.p, reason)

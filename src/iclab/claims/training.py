@@ -78,6 +78,8 @@ class RestsTend(Tends):
 def _where_rested(deviations: Deviations, result: "xr.DataTree", *, rested: Bool[Array, "entry"]) -> Judgement:
     """The judgement of the levels at which the flow rests; open, with what to try, where it misses some."""
     found = judged(deviations.at(rested))
+    if not deviations.labels:
+        return replace(found, reason="levels of theory lie closer together than the claim can tell")
     if found.outcome == "does not hold":
         return found
     if not rested.all():
@@ -106,7 +108,7 @@ def _rests(
     curve = _chosen(variable(result, "simulation", claim.variable), claim)
     rests, drifts = _compared(curve, result, claim, along)
     followed = None if flow is None else _chosen(variable(result, "theory", flow), claim)
-    if followed is None or "seed" not in followed.dims or "seed" not in curve.dims:
+    if not rests.labels or followed is None or "seed" not in followed.dims or "seed" not in curve.dims:
         return rests, drifts
     moves = _compared(followed, result, claim, None)[1]
     settled = moves.measured / moves.scale() <= claim.tolerance / 2

@@ -86,7 +86,7 @@ class Verdict:
         return ", ".join(f"{name.partition('/')[2]} {one}" for name, one in self.notices.items())
 
     def _shown(self, value: float) -> str:
-        return percent(value) if self.relative else f"{value:.3g}"
+        return percent(value) if self.relative else f"{value:.3g}".replace("inf", "∞")
 
 
 def percent(value: float) -> str:

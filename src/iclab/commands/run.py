@@ -65,8 +65,8 @@ def run(words: Sequence[str]) -> int:
     if alone:
         return _theory_alone(study, case, options, sample, alone)
     processes = whole_number("processes", options.processes)
-    store = Store(writable(options.out))
     seeds = preset.seeds if options.seeds is None else options.seeds
+    store, written = _opened(options.out, study, case, seeds)
     if options.published and (missing := store.missing(study, case, seeds)):
         note(_time_needed(study, preset, case, len(missing)))
     with progress() as bar:
@@ -76,8 +76,9 @@ def run(words: Sequence[str]) -> int:
             fill(store, {study.name: (case, store.missing(study, case, seeds))}, processes=processes, bars=bar)
         result = store.fetch(study, case, seeds, track=lambda missing: bar.track(missing, description=study.name))
     whole = store.path(study, case)  # every seed; the figure shows those asked for, and is named for them
-    figure = whole.with_name(f"{whole.stem}-seeds-{len(study.asked(seeds))}.pdf")
-    _draw(study, case, result, figure)
+    figure = whole.with_name(f"{whole.stem}-seeds-{len(study.asked(seeds))}.pdf") if written else None
+    if figure is not None:
+        _draw(study, case, result, figure)
     numbers = whole if study.asked(seeds) or study.simulation is None else None
     verdicts = study.verdicts(result)
     code = exit_code(verdicts, strict=options.strict)
@@ -89,7 +90,8 @@ def run(words: Sequence[str]) -> int:
     if sample is not None:
         print_bands(_bands(study, case, sample))
     print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
-    print(f"figure:  {figure}")
+    if figure is not None:
+        print(f"figure:  {figure}")
     return code
 
 
@@ -163,6 +165,21 @@ def _time_needed(study: Study, preset: Preset, case: Any, seeds: int) -> str:
     return f"{study.name}: about {hours:,.1f} hours on one core; Ctrl-C stops, and keeps finished seeds"
 
 
+def _opened(folder: Path, study: Study, case: Any, seeds: int) -> tuple[Store, bool]:
+    """The store of a folder, and True where it can be written; one that cannot still shows what is stored.
+
+    Raises ValueError for a folder that cannot be written and does not hold all that is asked for.
+    """
+    try:
+        return Store(writable(folder)), True
+    except ValueError:
+        store = Store(folder)
+        if not study.asked(seeds) or store.missing(study, case, seeds):
+            raise
+        note(f"{folder} cannot be written: what is stored there is shown, and no figure is drawn")
+        return store, False
+
+
 def _draw(study: Study, case: Any, result: "xr.DataTree", path: Path) -> None:
     from iclab import figures
 
@@ -171,7 +188,7 @@ def _draw(study: Study, case: Any, result: "xr.DataTree", path: Path) -> None:
 
 
 def _summary(
-    study: Study, result: "xr.DataTree", verdicts: Sequence[Verdict], path: Path | None, figure: Path
+    study: Study, result: "xr.DataTree", verdicts: Sequence[Verdict], path: Path | None, figure: Path | None
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -181,5 +198,5 @@ def _summary(
         "seconds": float(sum(result.attrs["seconds"])),
         "verdicts": [as_json(verdict) for verdict in verdicts],
         "numbers": str(path) if path else None,
-        "figure": str(figure),
+        "figure": str(figure) if figure else None,
     }

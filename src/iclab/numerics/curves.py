@@ -72,12 +72,18 @@ def _require_curve(time: Array, loss: Array) -> None:
     )
     require(
         bool(np.sum(time > 0) >= 2 and time[0] >= 0 and np.all(np.isfinite(time)) and np.all(np.diff(time) > 0)),
-        "time must increase from 0 or more, with at least two positive times; got something else.",
+        f"time must increase from 0 or more, with at least two positive times; got {_told(time)}. A curve of "
+        "training needs two steps or more.",
     )
     require(
         bool(np.all(np.isfinite(loss)) and loss[0] > 0),
         "loss must be finite and begin above 0, for the rule counts in units of the first loss.",
     )
+
+
+def _told(time: Array) -> str:
+    listed = time.tolist()
+    return str(listed) if len(listed) < 5 else f"{len(listed)} times from {listed[0]:g} to {listed[-1]:g}"
 
 
 def drop_count(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> int:
@@ -132,7 +138,7 @@ def _read(
     apart = np.flatnonzero(levels[1:] < levels[:-1])
     drops[apart] = [first_below(time, loss, 0.5 * (levels[i] + levels[i + 1])) for i in apart]
     slope = np.abs(np.gradient(loss, np.log(time)))
-    for i, begin, end in zip(apart, drops[apart], np.append(drops[apart[1:]], np.nan), strict=True):
+    for i, begin, end in zip(apart, drops[apart], np.append(drops[apart], np.nan)[1:], strict=True):
         inside = np.flatnonzero((time > begin) & (time < (end if np.isfinite(end) else np.inf)))
         if np.isfinite(begin) and len(inside):
             at = inside[np.argmin(slope[inside])] if np.isfinite(end) else len(time) - 1

@@ -1,5 +1,8 @@
 """Outcomes of witnesses: arrays that know their symbol, their axes and their unit."""
 
+from typing import TYPE_CHECKING
+
+from iclab.moved import refusal
 from iclab.outcomes.labeled import (
     VOCABULARY,
     Labeled,
@@ -33,3 +36,6 @@ __all__ = [
     "SmallNoiseLoss", "Trajectory", "TransformerCurves", "View", "labeled", "parts", "quantities", "quantity",
     "shared", "unlabeled", "vocabulary",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # else every name would be one
+    __getattr__ = refusal(__name__)
