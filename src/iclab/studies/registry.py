@@ -18,6 +18,9 @@ GROUPS = {
         "double_descent", "context_length", "non_monotone_context", "task_diversity", "ridge", "structured",
         "finite_size", "forecast",
     ),
+    "depth": (
+        "depth_landscape", "depth_plateau", "depth_staircase", "depth_noise", "depth_spectrum", "depth_free",
+    ),
     "related": ("rank_robustness", "softmax_window", "low_rank_tasks", "separate_tokens", "pattern_selection"),
     "networks": (
         "icl_emergence", "grokking", "transformer_double_descent", "transformer_task_diversity",

@@ -169,13 +169,14 @@ def _require_sized(problem: Regression, weights: tuple[Array, ...], covariances:
 
 
 def _require_stable(
-    problem: Regression, weights: tuple[Array, ...], covariances: Array, rate: float, noise: float
+    problem: Regression, weights: tuple[Any, ...], covariances: Array, rate: float, noise: float
 ) -> None:
     """Raise ValueError beyond 2 over the largest curvature of half the loss along scalar layers, of this sample."""
     white = len({*problem.eigenvalues}) == len({*problem.task_spectrum}) == 1
-    if len(weights) > 1 or not white:
+    matrices, *factors = weights
+    if factors or not white:
         return
-    scale, size, depth = problem.eigenvalues[0], problem.dimension, weights[0].shape[1]
+    scale, size, depth = problem.eigenvalues[0], problem.dimension, matrices.shape[1]
     signal = scale * sum(problem.task_spectrum)
     first = float(np.mean(np.trace(covariances, axis1=1, axis2=2))) / (size * scale)
     second = float(np.mean(np.sum(covariances**2, axis=(1, 2)))) / (size * scale**2)
