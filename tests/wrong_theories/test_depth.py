@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from iclab.theory import depth
-from iclab.theory.depth import finite_contexts, flows, laws, losses, noise, optima, other_models, power_laws, problems
+from iclab.theory.depth import contours, flows, laws, losses, noise, optima, other_models, power_laws, problems
 from iclab.theory.depth import white as white_forms
 from iclab.theory.depth.flows import Flow
 from tests.wrong_theories.battery import Wrong, judged_under, scaled, stored, unnoticed
@@ -55,7 +55,7 @@ WRONG = [
     Wrong("excess of given layers", losses.excess, scaled(1.001), ("depth-noise",)),
     Wrong("fall of a power law", power_laws.power_law, wrong_power, ("depth-spectrum",)),
     Wrong("closed form of Bessel", power_laws.untied_bessel_excess, scaled(1.001), ("depth-spectrum",)),
-    Wrong("upper edge of finite contexts", finite_contexts._edge, scaled(0.8), ("depth-spectrum",)),
+    Wrong("upper edge of finite contexts", contours._edge, scaled(0.8), ("depth-spectrum",)),
     Wrong("label-writing taken for rewriting", other_models.rewriting_excess, scaled(2.0), ("depth-free",)),
 ]
 STUDIES = tuple(dict.fromkeys(name for wrong in WRONG for name in wrong.studies))

@@ -5,8 +5,8 @@ power laws. Layers are in units of 1/λ, the excess over the noise of the query'
 ratios are ρ/T.
 """
 
+from iclab.theory.depth.contours import FiniteContexts, finite_contexts
 from iclab.theory.depth.exact_moments import wishart_moments
-from iclab.theory.depth.finite_contexts import FiniteContexts, finite_contexts
 from iclab.theory.depth.flows import Flow, flow, half_way_time, largest_stable_rate, split_rate
 from iclab.theory.depth.laws import Discrete, SpectralLaw, WhiteLimit, Wishart, spectrum, white_limit, wishart
 from iclab.theory.depth.losses import excess
