@@ -98,6 +98,7 @@ def test_infinite_depth_is_ridge(name: str) -> None:
     law, given, value, tolerance = sized(name)
     assert_allclose(depth.white_ridge_excess(given["alpha"], noise_ratio=given["noise"]), value, atol=tolerance)
     assert_allclose(depth.free_excess(law, 60, noise_ratio=given["noise"]), value, atol=tolerance)
+    assert_allclose(depth.ridge_excess(law, noise_ratio=given["noise"]), value, atol=tolerance)
 
 
 @pytest.mark.parametrize("name", names("critical_noise"))

@@ -58,8 +58,8 @@ def test_a_budget_is_split_at_the_least_loss(capsys: pytest.CaptureFixture) -> N
 
 def test_the_floor_of_ridge_is_the_bayes_error_by_the_density_of_eigenvalues() -> None:
     known = one_context.finite_ridge_error(4, 8, 0.4) - 0.4  # inputs of variance 1/D, tasks of variance 1: T = 1
-    assert_allclose(depths.ridge_excess(depth.wishart(4, 8), 0.4), known, rtol=1e-7)
-    assert depths.ridge_excess(depth.wishart(4, 3), 0.0) == 0.25
+    assert_allclose(depth.ridge_excess(depth.wishart(4, 8), noise_ratio=0.4), known, rtol=1e-7)
+    assert depth.ridge_excess(depth.wishart(4, 3)) == 0.25
 
 
 def test_figures_are_written(tmp_path) -> None:

@@ -9,7 +9,7 @@ from iclab.numerics import Validated, positive, whole_number
 from iclab.theory import depth
 from iclab.theory.depth import SpectralLaw
 
-__all__ = ["Deep", "DepthSplit", "depth_law", "depth_or_context", "depth_split_excess", "least_depth", "ridge_excess"]
+__all__ = ["Deep", "DepthSplit", "depth_law", "depth_or_context", "depth_split_excess", "least_depth"]
 
 MOST = 64  # layers without noise
 MOST_NOISY = 8  # with noise, where best layers are found by search
@@ -62,22 +62,17 @@ def depth_law(
     return depth.white_limit(alpha)
 
 
-def ridge_excess(law: SpectralLaw, noise_ratio: float) -> float:
-    """The excess of Bayes-optimal ridge: the mean of s/(x + s), the weight at 0 without noise."""
-    noise = law.felt_noise(noise_ratio)
-    if noise == 0:
-        return law.floor
-    rule = law.rule(MOST)
-    return float(rule.weights @ (noise / (rule.nodes + noise)))
-
-
 def least_depth(law: SpectralLaw, excess: Validated[float], *, noise: Validated[float] = 0.0) -> Deep:
     """The least depth whose best layers reach an excess, in units of the signal variance, as the noise ρ is.
 
     Raises ValueError for an excess that is not positive, below ridge, or beyond what the layers that are tried reach:
     64 of them, 8 with noise.
     """
-    level, floor, most = positive("excess", excess), ridge_excess(law, noise), MOST_NOISY if noise > 0 else MOST
+    level, floor, most = (
+        positive("excess", excess),
+        depth.ridge_excess(law, noise_ratio=noise),
+        MOST_NOISY if noise > 0 else MOST,
+    )
     if level <= floor:
         name = "ridge" if noise > 0 else "the share of directions without examples, 1 − N/D"
         found = f" The best of {MOST_NOISY} scalar layers found is {_best(law, MOST_NOISY, noise)[0]:.4g}." * (
@@ -122,7 +117,7 @@ def _found(law: SpectralLaw, count: int, layers: np.ndarray, height: float, befo
         return bool(one < two)
 
     tied = depth.tied_excess(law, count, noise_ratio=noise)
-    ridge = ridge_excess(law, noise)
+    ridge = depth.ridge_excess(law, noise_ratio=noise)
     return Deep(count, tuple(layers.tolist()), height, before, tied, ridge, _range(longer), _range(larger))
 
 

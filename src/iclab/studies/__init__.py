@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from iclab.studies.depth.depth_landscape import STUDY as depth_landscape
     from iclab.studies.depth.depth_noise import STUDY as depth_noise
     from iclab.studies.depth.depth_plateau import STUDY as depth_plateau
+    from iclab.studies.depth.depth_softmax import STUDY as depth_softmax
     from iclab.studies.depth.depth_spectrum import STUDY as depth_spectrum
     from iclab.studies.depth.depth_staircase import STUDY as depth_staircase
     from iclab.studies.dynamics.abrupt_drop import STUDY as abrupt_drop
@@ -56,13 +57,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STUDIES", "abrupt_drop", "alignment", "conservation", "context_length", "context_lengths", "depth",
-    "depth_free", "depth_landscape", "depth_noise", "depth_plateau", "depth_spectrum", "depth_staircase",
-    "double_descent", "drop_times", "dynamics", "finite_context", "finite_size", "fixed_points", "forecast",
-    "grokking", "icl_emergence", "in_weight", "initial_scale", "low_rank_tasks", "mode_staging", "modes", "networks",
-    "non_monotone_context", "pattern_selection", "phase_portrait", "pretraining", "principal_components",
-    "rank_robustness", "rank_staircase", "regression_training", "related", "ridge", "separate_tokens", "sgd_noise",
-    "softmax_dynamics", "softmax_window", "staircase", "structured", "task_diversity", "transformer_double_descent",
-    "transformer_task_diversity", "white_drop",
+    "depth_free", "depth_landscape", "depth_noise", "depth_plateau", "depth_softmax", "depth_spectrum",
+    "depth_staircase", "double_descent", "drop_times", "dynamics", "finite_context", "finite_size", "fixed_points",
+    "forecast", "grokking", "icl_emergence", "in_weight", "initial_scale", "low_rank_tasks", "mode_staging",
+    "modes", "networks", "non_monotone_context", "pattern_selection", "phase_portrait", "pretraining",
+    "principal_components", "rank_robustness", "rank_staircase", "regression_training", "related", "ridge",
+    "separate_tokens", "sgd_noise", "softmax_dynamics", "softmax_window", "staircase", "structured",
+    "task_diversity", "transformer_double_descent", "transformer_task_diversity", "white_drop",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -20,6 +20,7 @@ GROUPS = {
     ),
     "depth": (
         "depth_landscape", "depth_plateau", "depth_staircase", "depth_noise", "depth_spectrum", "depth_free",
+        "depth_softmax",
     ),
     "related": ("rank_robustness", "softmax_window", "low_rank_tasks", "separate_tokens", "pattern_selection"),
     "networks": (

@@ -10,13 +10,15 @@ if TYPE_CHECKING:
         depth_landscape,
         depth_noise,
         depth_plateau,
+        depth_softmax,
         depth_spectrum,
         depth_staircase,
         samples,
     )
 
 __all__ = [
-    "depth_free", "depth_landscape", "depth_noise", "depth_plateau", "depth_spectrum", "depth_staircase", "samples",
+    "depth_free", "depth_landscape", "depth_noise", "depth_plateau", "depth_softmax", "depth_spectrum",
+    "depth_staircase", "samples",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -23,6 +23,7 @@ from iclab.theory.depth.optima import (
     free_excess,
     free_roots,
     levels,
+    ridge_excess,
     tied_excess,
     tied_layer,
 )
@@ -58,9 +59,9 @@ __all__ = [
     "best_excess", "best_layers", "critical_noise_ratio", "excess", "finite_contexts", "flow", "flow_clock",
     "free_excess", "free_roots", "half_way_time", "infinite_context_loss", "infinite_context_shift",
     "largest_stable_rate", "levels", "matrix_curvature", "noise_minima", "noise_phases", "power_law",
-    "rewriting_excess", "rewriting_optimum", "scalar_gammas", "spectrum", "spinodal_noise_ratio", "split_rate",
-    "stack_loss", "stack_problem", "tied_excess", "tied_layer", "two_matrices_bound", "untied_bessel_excess",
-    "white_critical_noise_ratio", "white_free_excess", "white_limit", "white_ridge_excess", "white_split_rate",
-    "white_tied_excess", "white_tied_layer", "white_untied_excess", "white_untied_layers", "wishart",
-    "wishart_moments",
+    "rewriting_excess", "rewriting_optimum", "ridge_excess", "scalar_gammas", "spectrum", "spinodal_noise_ratio",
+    "split_rate", "stack_loss", "stack_problem", "tied_excess", "tied_layer", "two_matrices_bound",
+    "untied_bessel_excess", "white_critical_noise_ratio", "white_free_excess", "white_limit", "white_ridge_excess",
+    "white_split_rate", "white_tied_excess", "white_tied_layer", "white_untied_excess", "white_untied_layers",
+    "wishart", "wishart_moments",
 ]  # fmt: skip

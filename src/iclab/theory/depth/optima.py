@@ -18,11 +18,13 @@ from iclab.theory.depth.losses import excess_of, excess_slope
 from iclab.theory.depth.searches import lowest
 
 __all__ = [
-    "best_excess", "best_layers", "checked_depth", "free_excess", "free_roots", "levels", "tied_excess", "tied_layer",
+    "best_excess", "best_layers", "checked_depth", "free_excess", "free_roots", "levels", "ridge_excess",
+    "tied_excess", "tied_layer",
 ]  # fmt: skip
 
 Array = np.ndarray
 _GRID = np.geomspace(0.02, 50, 1200)  # of a tied layer, in units of 1 over the mean eigenvalue
+_RIDGE = 64  # degree of the rule for ridge
 _REAL = 1e-7  # imaginary part of a root, relative, up to which it is rounding of a real one
 
 
@@ -157,6 +159,23 @@ def free_roots(
     comrade = np.diag(diagonal[:layers]) + np.diag(off[: layers - 1], 1) + np.diag(off[: layers - 1], -1)
     comrade[-1] -= off[layers - 1] * kept[:layers] / kept[layers]
     return np.sort_complex(np.linalg.eigvals(comrade))
+
+
+def ridge_excess(law: Validated[SpectralLaw], *, noise_ratio: Validated[float] = 0.0) -> float:
+    """The excess of Bayes-optimal ridge, the mean of s/(x + s): a floor for any stack, the only one that is proved.
+
+    By a Gauss rule, which is below the mean and has eight digits at noise .1; without noise the weight at 0.
+
+    Raises ValueError for negative noise, and noise where α is infinite.
+
+    Source: lu2025asymptotic, section 3 (ridge in the limit); derived in docs/derivations/depth.
+    """
+    instance("law", law, SpectralLaw)
+    noise = law.felt_noise(noise_ratio)
+    if noise == 0:
+        return law.floor
+    rule = law.rule(_RIDGE)
+    return float(rule.weights @ (noise / (rule.nodes + noise)))
 
 
 def checked_depth(
