@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 BEYOND = """const wide = document.documentElement.clientWidth;
-const boxes = [...document.querySelectorAll('body *')].filter(one => !one.closest('svg, .formula, .skip'));
+const boxes = [...document.querySelectorAll('body *')].filter(one => !one.closest('svg, .skip'));
 return [document.documentElement.scrollWidth - wide,
         boxes.filter(one => one.getBoundingClientRect().right > wide + 1).map(one => one.outerHTML.slice(0, 99))];"""
 TYPE = """return [...document.querySelectorAll('figure svg')].filter(one => one.clientWidth).map(svg => {

@@ -85,7 +85,7 @@ def caption(study: "Study", figure: "Sketch") -> str:
 
 def _labels(labels: list[str]) -> str:
     """Labels of marks of one kind, where they are few."""
-    return " and ".join(labels) if 0 < len(labels) < 3 else "as legend, title or the words beside them say"
+    return " and ".join(labels) if 0 < len(labels) < 3 else "as the legend, the title or words beside them say"
 
 
 def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:

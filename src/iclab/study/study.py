@@ -30,9 +30,14 @@ __all__ = ["Axes", "Figure", "Formula", "Key", "Preset", "Study"]
 class Formula:
     """A formula of theory, in TeX, with the name of each of its symbols."""
 
-    tex: str
+    tex: str  # \\quad where a narrow page may break it
     words: str
     symbols: Mapping[str, str] = field(default_factory=dict)  # words of each symbol, by its TeX
+
+    @property
+    def lines(self) -> list[str]:
+        """The parts between which a narrow page may break the formula."""
+        return self.tex.split(r"\quad")
 
 
 @dataclass(frozen=True)

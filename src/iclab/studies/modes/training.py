@@ -40,7 +40,7 @@ FORMULAS = (
     ),
     Formula(
         r"L = \sum_d (s_d - 2 a_d s_d^2 + (1 + \frac{1}{N}) a_d^2 s_d^3) "
-        r"+ \frac{1}{N} (\sum_d s_d p_d^2) (\sum_d s_d^2 q_d^2)",
+        r"\quad + \frac{1}{N} (\sum_d s_d p_d^2) (\sum_d s_d^2 q_d^2)",
         "Exact at any N, without noise: the loss whose gradient flow couples the modes through its last term.",
         {"a_d": "strength p q of a mode", "s_d": "its eigenvalue", "N": "context length"},
     ),

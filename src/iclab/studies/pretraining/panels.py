@@ -38,7 +38,7 @@ FORMULAS = (
     ),
     Formula(
         r"e_{\mathrm{ICL}} = \rho + x \phi^2 M_2 (\phi + \nu M / \kappa) + \nu^2 M_2 "
-        r"+ \frac{e_{\mathrm{IDG}}}{\tau} (1 + x) g",
+        r"\quad + \frac{e_{\mathrm{IDG}}}{\tau} (1 + x) g",
         "The error on new tasks.", {r"e_{\mathrm{ICL}}": "mean squared error, noise of the label included"},
     ),
 )  # fmt: skip
