@@ -151,6 +151,11 @@ class TestInputs:
         assert "level 784" in shown.out
         assert "drop, time" in shown.out
 
+    def test_a_study_without_a_spectrum_takes_no_data(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+        np.save(tmp_path / "x.npy", rows(50))
+        assert main(["run", "double-descent", "--inputs", f"{tmp_path}/x.npy"]) == 2
+        assert "--inputs must go to a study whose case has a spectrum; got double-descent" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         ("words", "message"),
         [

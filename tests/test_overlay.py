@@ -140,6 +140,17 @@ def test_theory_follows_all_entries_of_a_merged_start() -> None:
     assert not strays(restricted(start).unrestricted())
 
 
+def test_drawn_sets_carry_the_sampling_error_of_a_spectrum_from_data() -> None:
+    x = np.random.default_rng(0).standard_normal((60, 2)) * np.sqrt(PROBLEM.eigenvalues)
+    problem, start = Regression.from_inputs(x, 7), restricted(started("merged", 0))
+    conventions, steps = Conventions(RATE / 2, sequences=4000, start=start), np.array([0, 100])
+    known = Regression(problem.eigenvalues, 7)
+    spreads = [DrawnSets(one, conventions, start).losses(conventions, steps)[:, 0].std() for one in (problem, known)]
+    # The loss at the start is a trace, known to √(2 Σλ²/60) = .2 from the rows and to .04 from 4000 sequences.
+    assert_allclose(spreads[0], np.sqrt(2 * np.sum(np.square(problem.eigenvalues)) / 60), rtol=0.4)
+    assert spreads[1] < spreads[0] / 3
+
+
 def test_a_step_is_twice_the_rate_of_a_mean_once_that_of_a_half_and_as_many_times_that_of_a_sum() -> None:
     rates = [Conventions(0.01, loss, sequences=50).rate for loss in ("mean", "half", "sum")]
     assert_allclose(rates, [0.02, 0.01, 1.0], rtol=1e-15)

@@ -121,7 +121,7 @@ def test_a_restart_takes_back_what_it_repeats() -> None:
 
 
 RNG = np.random.default_rng(0)
-MERGED, SEPARATE = random_merged(3, 2, scale=1, rng=RNG), random_separate(3, 2, 2, scale=1, rng=RNG)
+MERGED, SEPARATE = random_merged(3, 2, scale=1.0, rng=RNG), random_separate(3, 2, 2, scale=1.0, rng=RNG)
 
 
 def whole(layer: MergedAttention | SeparateAttention) -> dict[str, np.ndarray]:

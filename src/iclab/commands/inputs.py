@@ -1,23 +1,28 @@
 """Data in the place of a spectrum: the flags --inputs and --covariance, and the theory of what they hold."""
 
 import argparse
+import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import tyro
 
+from iclab.attention import MergedAttention, SeparateAttention
+from iclab.commands.studies import named
 from iclab.commands.terminal import note, print_table
+from iclab.commands.verdicts import SCHEMA
 from iclab.numerics import require
 from iclab.problem import SHRINKAGES, InputSample, Regression, given_covariance, measured_inputs, read_inputs
+from iclab.study import Study
 
 if TYPE_CHECKING:
-    from iclab.attention import Layer
     from iclab.theory.dynamics import Band
 
-__all__ = ["FLAGS", "Bands", "bands", "measured", "print_bands", "require_affordable"]
+__all__ = ["FLAGS", "Bands", "bands", "measured", "print_bands", "theory_alone"]
 
 FLAGS = """Data in the place of a spectrum: --inputs X.npy (or .csv, .parquet, .safetensors:NAME, .npz:NAME), an
 example in each row, --uncentered to keep their mean, --shrinkage none|linear; or --covariance C.npy."""
@@ -25,7 +30,7 @@ LARGE = 200  # dimensions from which on memory and time are said first
 SHOWN = 8  # levels in a table; of more the first ones and the last
 SECONDS = 3e-10  # of one core for each of D³ products of a decomposition
 DECOMPOSITIONS = 8.0  # of D × D numbers that are held at once, in units of these
-ALONE = 4e9  # bytes of statistics of drawn sequences, above which theory answers alone
+ALONE = 4e9  # bytes of the statistics of a drawn training set, above which theory answers alone
 
 
 def measured(words: Sequence[str]) -> tuple[list[str], InputSample | None]:
@@ -85,16 +90,46 @@ def _said_first(matrix: np.ndarray) -> None:
     )
 
 
-def require_affordable(problem: Regression, sets: int) -> None:
-    """Raise MemoryError unless the statistics of so many drawn training sets fit: their features grow as D³."""
-    size = problem.dimension
+@dataclass(frozen=True)
+class Alone:
+    """What theory needs of a case where it answers alone."""
+
+    problem: Annotated[Regression, tyro.conf.arg(name="")]
+    heads: int | None = None
+    initial: float | None = None
+    json: bool = False
+
+
+def theory_alone(words: Sequence[str], sample: InputSample) -> int | None:
+    """Print levels and drop times where no simulation of the inputs fits; None where one does.
+
+    Statistics of drawn sequences hold the square of features that grow as D³. Returns the exit code. Raises
+    ValueError for a study whose cases have no problem of regression.
+    """
+    study, size = named(words[0] if words else ""), len(sample.eigenvalues)
+    require(
+        isinstance(getattr(study.quick, "problem", None), Regression),
+        f"--inputs must go to a study whose case has a spectrum; got {study.name}. See `iclab run "
+        f"{study.name} --help`.",
+    )
     features = size * (size + 1) * (size + 2) / 2
-    need = 8 * features**2 * sets
-    if need > ALONE:
-        raise MemoryError(
-            f"descent on drawn sequences must fit {ALONE / 1e9:g} GB; got {need / 1e9:.2g} GB for {size} dimensions, "
-            f"with {features:.2g} features. Theory answers alone."
-        )
+    if 8 * features**2 <= ALONE:
+        return None
+    note(
+        f"descent on drawn sequences must fit {ALONE / 1e9:g} GB; got {8 * features**2 / 1e9:.2g} GB for {size} "
+        f"dimensions, with {features:.2g} features. Theory answers alone."
+    )
+    short = [word.replace("--problem.", "--", 1) if word.startswith("--") else word for word in words[1:]]
+    asked = tyro.cli(Alone, args=short, prog="iclab run", return_unknown_args=True)[0]
+    given = {name: getattr(asked, name) for name in ("heads", "initial") if getattr(asked, name) is not None}
+    case = replace(study.quick, problem=asked.problem, **given)
+    found = bands(study, case, sample)
+    if asked.json:
+        plain = {"schema": SCHEMA, "study": study.name, "case": asdict(case), "seeds": [], "seconds": 0.0}
+        print(json.dumps(plain | {"verdicts": [], "numbers": None, "figure": None, "inputs": found.plain()}))
+    else:
+        print_bands(found)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -110,10 +145,14 @@ class Bands:
         return {"bands": entries, "tails": self.tails}
 
 
-def bands(problem: Regression, start: "Layer | None") -> Bands:
-    """The bands of a problem from data; drop times from a start, where there is one whose heads have rank one."""
+def bands(study: Study, case: Any, sample: InputSample) -> Bands:
+    """The bands of a case with this spectrum; drop times from its first start, where its heads have rank one."""
     from iclab.theory import dynamics
 
+    problem = case.problem.measured_on(sample)
+    start = None if study.start is None else study.start(case, 0)
+    if not (isinstance(start, MergedAttention) or (isinstance(start, SeparateAttention) and start.rank == 1)):
+        start = None
     levels = dynamics.level_band(problem)
     rows = [_row(f"level {m}", levels, m) for m in _shown(len(levels.value))]
     if start is not None:

@@ -3,22 +3,20 @@
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from iclab.attention import MergedAttention, SeparateAttention
 from iclab.claims import Verdict
 from iclab.commands.forms import as_stated, stated, stating_constraints
-from iclab.commands.inputs import Bands, bands, measured, print_bands, require_affordable
+from iclab.commands.inputs import bands, measured, print_bands, theory_alone
 from iclab.commands.studies import named
 from iclab.commands.terminal import note, parsed, print_verdicts, progress, writable
 from iclab.commands.verdicts import SCHEMA, as_json, exit_code
 from iclab.files import written_whole
 from iclab.numerics import whole_number
-from iclab.problem import InputSample, Regression
 from iclab.store import Store
 from iclab.study import Preset, Study
 
@@ -59,11 +57,11 @@ def run(words: Sequence[str]) -> int:
     if words[:1] in (["-h"], ["--help"]):
         parsed(Run, words, prog="iclab run", description=Run.__doc__ or "")
     words, sample = measured(words)
+    if sample is not None and (code := theory_alone(words, sample)) is not None:
+        return code
     study, flags = named(words[0] if words else ""), words[1:]
     preset = _preset(study, flags)
-    case, options, alone = _asked(study, preset.case, flags)
-    if alone:
-        return _theory_alone(study, case, options, sample, alone)
+    case, options = _asked(study, preset.case, flags)
     processes = whole_number("processes", options.processes)
     seeds = preset.seeds if options.seeds is None else options.seeds
     store, written = _opened(options.out, study, case, seeds)
@@ -83,12 +81,12 @@ def run(words: Sequence[str]) -> int:
     verdicts = study.verdicts(result)
     code = exit_code(verdicts, strict=options.strict)
     if options.json:
-        inputs = {} if sample is None else {"inputs": _bands(study, case, sample).plain()}
+        inputs = {} if sample is None else {"inputs": bands(study, case, sample).plain()}
         print(json.dumps(_summary(study, result, verdicts, numbers, figure) | inputs, allow_nan=False))
         return code
     print_verdicts(study.name, verdicts)
     if sample is not None:
-        print_bands(_bands(study, case, sample))
+        print_bands(bands(study, case, sample))
     print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
     if figure is not None:
         print(f"figure:  {figure}")
@@ -110,8 +108,8 @@ def _preset(study: Study, flags: Sequence[str]) -> Preset:
     return study.presets["published"]
 
 
-def _asked(study: Study, default: Any, flags: Sequence[str]) -> tuple[Any, Options, str]:
-    """The case and the options that the flags state, the second stage of parsing; and why theory answers alone."""
+def _asked(study: Study, default: Any, flags: Sequence[str]) -> tuple[Any, Options]:
+    """The case and the options that the flags state: the second stage of parsing."""
     shown = stating_constraints(default)
     form = make_dataclass(
         "Case",
@@ -126,36 +124,11 @@ def _asked(study: Study, default: Any, flags: Sequence[str]) -> tuple[Any, Optio
         about += "\n\n" + " ".join((study.settle.__doc__ or "").split())
     chosen = parsed(form, flags, prog=f"iclab run {study.name}", description=about)
     case = as_stated(chosen.case)
-    try:
-        if isinstance(problem := getattr(case, "problem", None), Regression):
-            require_affordable(problem, len(getattr(case, "sequences", ())))
-    except MemoryError as error:
-        return case, chosen.options, str(error)
     settled = study.settled(case, stated(flags), like=default)
     follows = [f"{name} {value}" for name, value in vars(settled).items() if value != getattr(case, name)]
     if follows:
         note(f"{study.name}: {', '.join(follows)} follow from the problem")
-    return settled, chosen.options, ""
-
-
-def _bands(study: Study, case: Any, sample: InputSample | None) -> Bands:
-    """Levels and drop times of the problem of a case, from its first start."""
-    start = None if study.start is None else study.start(case, 0)
-    known = isinstance(start, MergedAttention) or (isinstance(start, SeparateAttention) and start.rank == 1)
-    problem = case.problem if sample is None else case.problem.measured_on(sample)
-    return bands(problem, start if known else None)
-
-
-def _theory_alone(study: Study, case: Any, options: Options, sample: InputSample | None, reason: str) -> int:
-    """The answer of theory where no simulation fits: levels and drop times."""
-    note(reason)
-    found = _bands(study, case, sample)
-    if options.json:
-        plain = {"schema": SCHEMA, "study": study.name, "case": asdict(case), "seeds": [], "seconds": 0.0}
-        print(json.dumps(plain | {"verdicts": [], "numbers": None, "figure": None, "inputs": found.plain()}))
-    else:
-        print_bands(found)
-    return 0
+    return settled, chosen.options
 
 
 def _time_needed(study: Study, preset: Preset, case: Any, seeds: int) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Real
 
 from iclab.files import installing
 from iclab.numerics import Validated, require
@@ -15,7 +15,7 @@ __all__ = ["FORMATS", "read_inputs"]
 FORMATS = (".npy", ".npz:NAME", ".csv", ".parquet", ".safetensors:NAME")
 
 
-def read_inputs(path: Validated[str | Path]) -> Float[np.ndarray, "row D"]:
+def read_inputs(path: Validated[str | Path]) -> Real[np.ndarray, "..."]:
     """The matrix in a file; after a colon stands the name of an array where a file holds several.
 
     Images and other arrays of more than two axes become a row for each entry of the first axis.
