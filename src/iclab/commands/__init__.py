@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from iclab.lazy import door
 
 if TYPE_CHECKING:
-    from iclab.commands import forms, inspect, main, plan, report, run, studies, summary, terminal, workers
+    from iclab.commands import forms, inspect, main, plan, report, run, studies, summary, sweeps, terminal, workers
 
-__all__ = ["forms", "inspect", "main", "plan", "report", "run", "studies", "summary", "terminal", "workers"]
+__all__ = ["forms", "inspect", "main", "plan", "report", "run", "studies", "summary", "sweeps", "terminal", "workers"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = door(__name__, __all__)
