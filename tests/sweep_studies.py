@@ -93,6 +93,9 @@ def _act(case: Case) -> None:
         time.sleep(float(told))
     elif kind == "fail":
         raise ArithmeticError(f"no root was found at height {case.inner.height:g}")
+    elif kind == "spin":
+        while True:
+            pass
     elif kind == "kill":
         os.kill(os.getpid(), 9)
     elif kind == "fail-while" and Path(told).exists():

@@ -43,6 +43,8 @@ class Worker:
     timeout: float | None = None
     """Seconds that a cell may take."""
     lease: float = 120.0
+    give_up: Callable[[], None] | None = None
+    """Ends this process, or begins it anew, where a call that cannot be interrupted outlasts the timeout."""
     stop: Stop = field(default_factory=Stop)
     watch: Callable[[State, Tally], None] = lambda state, tally: None
     """Called after each cell."""
@@ -95,18 +97,27 @@ class Worker:
                     if claim.deaths.get(cell, 0) >= _DEATHS:
                         failed.append(self._killer(cell))
                     else:
-                        self._one(cell, buffer, failed)
+                        self._one(cell, buffer, failed, claim)
                     if claim.attempt > 1:
                         buffer.flush()
                     self.watch(self.state, self.tally)
         finally:
             Failures(self.folder, self.plan.study).record(failed)
 
-    def _one(self, cell: int, buffer: Buffer, failed: list[Failure]) -> None:
+    def _one(self, cell: int, buffer: Buffer, failed: list[Failure], claim: Claim) -> None:
         """Compute a cell, or note why it failed."""
         point, seed = self.plan.cell(cell)
+
+        def beyond(error: TimeoutError) -> None:
+            failed.append(failure_of(error, int(self.state.numbers[cell]), self.plan.values(point), seed))
+            buffer.flush()
+            Failures(self.folder, self.plan.study).record(failed)
+            claim.drop()
+            assert self.give_up is not None
+            self.give_up()
+
         try:
-            with self.stop.interruptible(), within(self.timeout):
+            with self.stop.interruptible(), within(self.timeout, beyond if self.give_up else None):
                 made = fresh(self.plan.study, self._case(point), seed)
         except Stopped:
             return

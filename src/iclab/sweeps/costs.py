@@ -20,7 +20,7 @@ from iclab.store.parts import Parts
 from iclab.sweeps.grids.plan import Blocks, SweepPlan
 from iclab.sweeps.limits import within
 
-__all__ = ["BLOCK", "Cost", "blocks_of", "free_memory", "predicted"]
+__all__ = ["BLOCK", "Cost", "blocks_of", "fitted_seconds", "free_memory", "predicted", "require_memory"]
 
 BLOCK = 30.0  # seconds that a block should take
 MOST = 1024  # cells of a block
@@ -59,7 +59,7 @@ def predicted(folder: Path, plan: SweepPlan, *, timeout: float | None = None) ->
         memory = _memory(rows)
     if not rows:
         return Cost(np.full(plan.points, math.nan), (1.0, 1.0), memory, "nothing: no cell was computed yet")
-    seconds, spread = _fit(plan, rows)
+    seconds, spread = fitted_seconds(plan, rows)
     return Cost(seconds, (1 / spread, spread), memory, f"{len(rows):,} cells of the store")
 
 
@@ -146,7 +146,7 @@ def _pilot(folder: Path, plan: SweepPlan, timeout: float | None) -> list[Row]:
     return kept[1:] or kept  # the first one loads libraries too
 
 
-def _fit(plan: SweepPlan, rows: Sequence[Row]) -> tuple[np.ndarray, float]:
+def fitted_seconds(plan: SweepPlan, rows: Sequence[Row]) -> tuple[np.ndarray, float]:
     """Seconds at each point, a product of powers of the values fitted to the rows, and the factor they scatter by."""
     names = [name for axis in plan.axes for name in axis.names]
     known = np.array([[_log(_at(json.loads(row.case), name)) for name in names] for row in rows]).reshape(
@@ -162,10 +162,11 @@ def _fit(plan: SweepPlan, rows: Sequence[Row]) -> tuple[np.ndarray, float]:
         powers[moving] = np.linalg.lstsq(
             shrunk, np.append(times - np.median(times), np.zeros(moving.sum())), rcond=None
         )[0]
-    rest = times - np.median(times) - (known - center) @ powers
+    level = np.median(times - (known - center) @ powers)
+    rest = times - level - (known - center) @ powers
     spread = max(1.2, math.exp(2 * float(np.std(rest)))) if len(rows) > 3 else 2.0
     points = _features(plan)
-    return np.exp(np.median(times) + (points - center) @ powers), min(spread, 10.0)
+    return np.exp(level + (points - center) @ powers), min(spread, 10.0)
 
 
 def _features(plan: SweepPlan) -> np.ndarray:

@@ -4,7 +4,7 @@ import contextlib
 import ctypes
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 __all__ = ["Stop", "Stopped", "within"]
@@ -62,20 +62,22 @@ class Stop:
 
 
 @contextlib.contextmanager
-def within(seconds: float | None) -> Iterator[None]:
+def within(seconds: float | None, beyond: Callable[[TimeoutError], None] | None = None) -> Iterator[None]:
     """Context that raises TimeoutError after so many seconds, in any thread; None sets no limit.
 
-    It cuts in between two steps of Python: one long call of a library ends first.
+    It cuts in between two steps of Python: one long call of a library ends first. Where such a call lasts as long
+    again, and two seconds more, `beyond` is called with the error, from another thread.
     """
     if seconds is None:
         yield
         return
-    limit = _Limit(seconds)
+    error = TimeoutError(f"a cell must end within {seconds:g} s (--cell-timeout); this one did not")
+    limit = _Limit(seconds, None if beyond is None else lambda: beyond(error))
     try:
         yield
         limit.end()
     except _OutOfTime:
-        raise TimeoutError(f"a cell must end within {seconds:g} s (--cell-timeout); this one did not") from None
+        raise error from None
     finally:
         limit.over()
 
@@ -85,12 +87,15 @@ class _OutOfTime(BaseException):
 
 
 class _Limit:
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, beyond: Callable[[], None] | None) -> None:
         self._thread = threading.get_ident()
         self._lock, self._done, self._fired = threading.Lock(), False, threading.Event()
-        self._timer = threading.Timer(seconds, self._fire)
-        self._timer.daemon = True
-        self._timer.start()
+        self._timers = [threading.Timer(seconds, self._fire)]
+        if beyond is not None:
+            self._timers.append(threading.Timer(2 * seconds + 2, lambda: self._done or beyond()))
+        for timer in self._timers:
+            timer.daemon = True
+            timer.start()
 
     def end(self) -> None:
         """The cell is done: from here on the clock does nothing, and what it has raised is taken here."""
@@ -102,7 +107,8 @@ class _Limit:
     def over(self) -> None:
         """Stop the clock."""
         self._done = True
-        self._timer.cancel()
+        for timer in self._timers:
+            timer.cancel()
 
     def _fire(self) -> None:
         with self._lock:

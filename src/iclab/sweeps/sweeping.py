@@ -168,7 +168,7 @@ def forecast(plan: SweepPlan, folder: Path) -> Forecast:
 
 def begun(
     plan: SweepPlan, folder: Path, engine: Engine, *, cell_timeout: float | None = None, retry_failed: bool = False,
-    stop: Stop | None = None, watch: Watch = lambda state, tally: None,
+    stop: Stop | None = None, watch: Watch = lambda state, tally: None, give_up: Callable[[], None] | None = None,
 ) -> Sweep:  # fmt: skip
     """Write the plan, unless it stands, and have the engine compute what is missing."""
     require(cell_timeout is None or cell_timeout > 0, f"cell_timeout must be > 0 seconds; got {cell_timeout}.")
@@ -183,7 +183,7 @@ def begun(
     Claims(folder, plan).allow()
     if retry_failed:
         Failures(folder, plan.study).retry()
-    job = Job(State(folder, plan), cell_timeout, stop or Stop(), watch)
+    job = Job(State(folder, plan), cell_timeout, give_up, stop or Stop(), watch)
     return Sweep(folder, plan, engine.compute(job))
 
 

@@ -1,7 +1,9 @@
 """The command `iclab sweep`: a study over a grid, and `work`, `status`, `cancel` for whoever has its folder."""
 
 import json
+import os
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import field, make_dataclass
 from pathlib import Path
@@ -61,7 +63,7 @@ def _begin(words: Sequence[str]) -> int:
     with stop.handling(), displayed(study.name, plan.cells) as watch:
         made = begun(
             plan, folder, engine, cell_timeout=options.cell_timeout, retry_failed=options.retry_failed, stop=stop,
-            watch=watch,
+            watch=watch, give_up=_anew(words),
         )  # fmt: skip
     if made.said:
         print(made.said)
@@ -76,7 +78,9 @@ def _work(words: Sequence[str]) -> int:
         state = State(held.folder, held.plan)
         before = int(state.done.sum())
         with displayed(held.plan.study.name, held.plan.cells) as watch:
-            InProcess(_place(options.place)).compute(Job(state, options.cell_timeout, stop, watch))
+            InProcess(_place(options.place)).compute(
+                Job(state, options.cell_timeout, _anew(["work", *words]), stop, watch)
+            )
     state.refresh()
     if options.requeue and stop and state.left and int(state.done.sum()) > before:
         from iclab.sweeps.engines.slurm import requeue
@@ -191,6 +195,14 @@ def _engine(options: Options) -> Engine:
 
         return Dask(workers=options.workers, scheduler=options.scheduler)
     return InProcess()
+
+
+def _anew(words: Sequence[str]) -> Callable[[], None] | None:
+    """A function that begins this very command anew in place of its process; None where it is not the process."""
+    if Path(sys.argv[0]).stem not in ("iclab", "__main__"):
+        return None
+    again = [word for word in words if word != "--retry-failed"]
+    return lambda: os.execv(sys.executable, [sys.executable, "-m", "iclab", "sweep", *again])
 
 
 def _place(text: str) -> tuple[int, int]:

@@ -136,7 +136,7 @@ def jobqueue_of(text: str) -> Jobqueue:
 def block(folder: str, plan: str, number: int, timeout: float | None) -> tuple[int, int]:
     """Compute the missing cells of a block, in a process of Dask; the numbers of cells done and failed."""
     state = _state(folder, plan)
-    worker = Worker(state, timeout=timeout)
+    worker = Worker(state, timeout=timeout, give_up=lambda: os._exit(1))  # another process is begun in its place
     with Heartbeat(worker.claims) as heart:
         if not heart.cancelled:
             worker.finish(number, heart)

@@ -17,6 +17,7 @@ class Job:
 
     state: State
     timeout: float | None = None
+    give_up: Callable[[], None] | None = None
     stop: Stop = field(default_factory=Stop)
     watch: Callable[[State, Tally], None] = lambda state, tally: None
 
@@ -50,6 +51,6 @@ class InProcess:
 
     def compute(self, job: Job) -> str:
         """Compute the missing cells, one after another."""
-        Worker(job.state, self.place, timeout=job.timeout, stop=job.stop, watch=job.watch).work()
+        Worker(job.state, self.place, timeout=job.timeout, give_up=job.give_up, stop=job.stop, watch=job.watch).work()
         job.state.refresh()
         return ""
