@@ -120,16 +120,17 @@ def others(folder: Path) -> list[str]:
 
 
 def test_interrupted_at_ten_points_a_sweep_is_bitwise_the_uninterrupted_one(tmp_path: Path) -> None:
-    whole = swept(tmp_path / "whole").collect()
-    for cells in range(10):
+    whole = swept(tmp_path / "whole", seeds=4).collect()
+    plan = planned(STUDY, axes_of({"height": [1.0, 2.0, 3.0], "size": [2, 5]}), 4)
+    for place in range(10):
         stop = Stop()
 
-        def watch(_: State, tally: object, cells: int = cells, stop: Stop = stop) -> None:
-            stop.asked = 15 if tally.done > cells else 0  # type: ignore[attr-defined]
+        def watch(_: State, __: object, stop: Stop = stop) -> None:
+            stop.asked = 15  # after one cell
 
-        plan = planned(STUDY, axes_of(GRID), 2)
-        iclab.sweeps.sweeping.begun(plan, tmp_path / "broken", InProcess(), stop=stop, watch=watch)
-    made = swept(tmp_path / "broken")
+        made = iclab.sweeps.sweeping.begun(plan, tmp_path / "broken", InProcess(), stop=stop, watch=watch)
+        assert made.progress().done == 3 + place + 1, "the pilot's, and one more each time"
+    made = swept(tmp_path / "broken", seeds=4)
     assert made.progress().missing == 0
     assert same(made.collect(), whole)
 

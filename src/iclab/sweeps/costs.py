@@ -159,9 +159,8 @@ def fitted_seconds(plan: SweepPlan, rows: Sequence[Row]) -> tuple[np.ndarray, fl
     if moving.any() and len(rows) > moving.sum():
         design = (known - center)[:, moving]
         shrunk = np.vstack([design, 1e-3 * np.eye(design.shape[1])])
-        powers[moving] = np.linalg.lstsq(
-            shrunk, np.append(times - np.median(times), np.zeros(moving.sum())), rcond=None
-        )[0]
+        asked = np.append(times - times.mean(), np.zeros(moving.sum()))
+        powers[moving] = np.linalg.lstsq(shrunk, asked, rcond=None)[0]
     level = np.median(times - (known - center) @ powers)
     rest = times - level - (known - center) @ powers
     spread = max(1.2, math.exp(2 * float(np.std(rest)))) if len(rows) > 3 else 2.0

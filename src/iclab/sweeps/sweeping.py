@@ -183,7 +183,7 @@ def begun(
     Claims(folder, plan).allow()
     if retry_failed:
         Failures(folder, plan.study).retry()
-    job = Job(State(folder, plan), cell_timeout, give_up, stop or Stop(), watch)
+    job = Job(State(folder, plan), cell_timeout, give_up, Stop() if stop is None else stop, watch)
     return Sweep(folder, plan, engine.compute(job))
 
 

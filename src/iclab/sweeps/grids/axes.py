@@ -74,7 +74,10 @@ def axis_of_text(text: str) -> Axis:
         f"an axis must be NAME=VALUES, as ratios.tau=.2:5:25log or dimension=16,32; got {text!r}.",
     )
     name = name.strip()
-    values = _spaced(name, stated) if ":" in stated else [_value(part) for part in stated.split(",") if part.strip()]
+    if ":" in stated and "," not in stated:
+        values = _spaced(name, stated)
+    else:
+        values = [_value(part) for part in stated.split(",") if part.strip()]
     return Axis((name,), tuple((rounded(value),) for value in values))
 
 
