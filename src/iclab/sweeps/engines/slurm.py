@@ -47,12 +47,14 @@ class Slurm:
         if not job.state.left:
             return ""
         folder, plan = job.state.folder, job.state.plan
+        (folder / "tmp").mkdir(exist_ok=True)  # of the output of its tasks
         script = self.job_script(folder, plan, job.timeout)
         done = subprocess.run(["sbatch", "--parsable"], input=script, capture_output=True, text=True, check=False)
         words = " ".join(done.stderr.split())
         require(done.returncode == 0, f"SLURM must accept the job; it says: {words}. Nothing is lost.")
         number = done.stdout.strip().partition(";")[0]
         jobs = Claims(folder, plan).home / _JOBS
+        jobs.parent.mkdir(parents=True, exist_ok=True)
         with open(jobs, "a", encoding="utf-8") as file:
             file.write(f"{number}\n")
         return (
