@@ -62,7 +62,8 @@ def test_an_array_computes_a_sweep_and_a_killed_task_loses_nothing(slurm: dict[s
     words = ["--grid", "height=1:50:50", "--seeds", "4", "--route", "sleep:0.05"]
     handed_over(slurm, tmp_path, *words)
     wait_for(lambda: status(slurm, tmp_path)["done"] > 20, 120)
-    (victim, *_) = status(slurm, tmp_path)["working"]
+    wait_for(lambda: status(slurm, tmp_path)["working"], 30)
+    victim = status(slurm, tmp_path)["working"][0]
     os.kill(victim["pid"], signal.SIGKILL)
     wait_for(lambda: over(slurm), 200)
     now = status(slurm, tmp_path)
@@ -116,6 +117,14 @@ def test_a_cancelled_sweep_leaves_no_job_behind(slurm: dict[str, str], tmp_path:
     assert f"job {job} is ended" in done.stdout
     wait_for(lambda: over(slurm), 60)
     assert status(slurm, tmp_path)["cancelled"]
+
+
+def test_a_job_that_its_user_cancels_is_not_begun_again(slurm: dict[str, str], tmp_path: Path) -> None:
+    job = handed_over(slurm, tmp_path, "--grid", "height=1:30:30", "--seeds", "4", "--route", "sleep:0.3", array="1")
+    wait_for(lambda: status(slurm, tmp_path)["done"] > 4, 120)
+    asked(slurm, "scancel", job)
+    wait_for(lambda: over(slurm), 60)
+    assert status(slurm, tmp_path)["missing"] > 0
 
 
 def test_a_sweep_moves_from_this_process_to_an_array_and_back_bitwise(slurm: dict[str, str], tmp_path: Path) -> None:

@@ -132,6 +132,16 @@ def _collect(words: Sequence[str]) -> int:
     return collect(words)
 
 
+def _report(words: Sequence[str]) -> int:
+    """The page of studies, or that of a sweep where the first word is its folder."""
+    if words and not words[0].startswith("-"):
+        from iclab.commands.sweeps.page import is_sweep, report_sweep
+
+        if is_sweep(words):
+            return report_sweep(words)
+    return report(words)
+
+
 _ABOUT = """In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers.
 
 Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`. Before a run is made, ask
@@ -139,7 +149,7 @@ Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`. B
 
 _COMMANDS: dict[str, tuple[Any, Callable[[Sequence[str]], int]]] = {
     "run": (Run, run),
-    "report": (Report, report),
+    "report": (Report, _report),
     "studies": (Studies, studies),
     "plan": (Plan, plan),
     "inspect": (Inspect, _inspect),

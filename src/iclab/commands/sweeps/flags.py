@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-__all__ = ["Cancel", "Collect", "Options", "Status", "Sweep", "Work"]
+__all__ = ["Cancel", "Collect", "Options", "Status", "Sweep", "SweepReport", "Work"]
 
 
 @dataclass(frozen=True)
@@ -81,4 +81,15 @@ class Collect:
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None  # file: .nc, .zarr, .parquet or .csv
     plan: str | None = None  # one plan alone; default: the newest one, with those that differ from it in values alone
     compact: bool = False  # unite its parts into few as well
+    debug: bool = False  # show the traceback of an error
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """Draw a sweep on one page: curves and maps over its grid, with verdicts."""
+
+    folder: tyro.conf.Positional[Path]  # folder of the sweep
+    plan: str | None = None  # one plan alone; default: the newest one, with those that differ from it in values alone
+    out: Path | None = None  # folder of index.html; default: that of the sweep
+    strict: bool = False  # exit 1 where a claim does not hold at a point, 3 where one is open
     debug: bool = False  # show the traceback of an error

@@ -20,6 +20,7 @@ from iclab.commands.terminal import note, parsed, writable
 from iclab.commands.verdicts import INTERRUPTED, LEFT
 from iclab.numerics import require
 from iclab.study import Study
+from iclab.sweeps.claims import Claims
 from iclab.sweeps.engines.local import Engine, InProcess, Job
 from iclab.sweeps.grids.axes import Axis, GridFile, axes_of, axis_of_text, read_grid
 from iclab.sweeps.grids.fields import found, value_at
@@ -73,7 +74,7 @@ def _begin(words: Sequence[str]) -> int:
 def _work(words: Sequence[str]) -> int:
     options = parsed(Work, words, prog="iclab sweep work", description=Work.__doc__ or "")
     held = opened(options.folder, options.plan)
-    stop, before = Stop(), 0
+    stop = Stop()
     with stop.handling():
         state = State(held.folder, held.plan)
         before = int(state.done.sum())
@@ -82,7 +83,8 @@ def _work(words: Sequence[str]) -> int:
                 Job(state, options.cell_timeout, _anew(["work", *words]), stop, watch)
             )
     state.refresh()
-    if options.requeue and stop and state.left and int(state.done.sum()) > before:
+    added = int(state.done.sum()) > before
+    if options.requeue and stop and state.left and added and not Claims(state.folder, state.plan).cancelled:
         from iclab.sweeps.engines.slurm import requeue
 
         note(requeue())

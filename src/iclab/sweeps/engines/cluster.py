@@ -182,9 +182,17 @@ def _drive(client: Any, job: Job) -> None:
 
 def _wait(futures: list[Any]) -> None:
     from distributed import wait
+    from distributed.client import FuturesCancelledError
 
-    with contextlib.suppress(TimeoutError):
+    try:
         wait(futures, timeout=_PAUSE, return_when="FIRST_COMPLETED")
+    except TimeoutError:
+        return
+    except FuturesCancelledError as error:
+        raise ValueError(
+            "the scheduler of Dask must live until the sweep is done; it has gone. What was finished is kept; the "
+            "same command goes on."
+        ) from error
 
 
 def _answered(future: Any) -> tuple[int, int]:

@@ -107,11 +107,14 @@ def slurm_of(text: str) -> Slurm:
 
 
 def requeue() -> str:
-    """Ask SLURM to begin the job of this process again; a sentence about what came of it."""
+    """Ask SLURM to begin the job of this process again, unless it was cancelled; a sentence about what came of it."""
     job = os.environ.get("SLURM_ARRAY_JOB_ID")
     name = f"{job}_{os.environ.get('SLURM_ARRAY_TASK_ID')}" if job else os.environ.get("SLURM_JOB_ID", "")
     if not name:
         return "this process is no job of SLURM, and is not begun again"
+    shown = subprocess.run(["scontrol", "show", "job", name], capture_output=True, text=True, check=False).stdout
+    if "JobState=RUNNING" not in shown:
+        return f"job {name} was cancelled, and is not begun again"
     done = subprocess.run(["scontrol", "requeue", name], capture_output=True, text=True, check=False)
     if done.returncode:
         return f"job {name} is not begun again; SLURM says: {' '.join(done.stderr.split())}"

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from iclab.lazy import door
 
 if TYPE_CHECKING:
-    from iclab.sweeps.joining import forms, joined, stacks
+    from iclab.sweeps.joining import drawing, forms, joined, page, stacks, verdicts
 
-__all__ = ["forms", "joined", "stacks"]
+__all__ = ["drawing", "forms", "joined", "page", "stacks", "verdicts"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = door(__name__, __all__)
