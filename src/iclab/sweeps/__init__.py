@@ -39,7 +39,7 @@ if not TYPE_CHECKING:
             "sweep": "iclab.sweeps.sweeping",
         },
         unlisted=(
-            "body", "claims", "costs", "engines", "failures", "grids", "joining", "limits", "progress", "state",
-            "sweeping",
+            "around", "body", "claims", "costs", "engines", "failures", "grids", "joining", "limits", "progress",
+            "state", "sweeping",
         ),
     )  # fmt: skip

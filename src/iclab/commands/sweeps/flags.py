@@ -15,7 +15,8 @@ class Sweep:
 
     See `iclab sweep NAME --help`. `iclab sweep work DIR` joins in from any machine that has the folder,
     `iclab sweep status DIR` says what is done, what failed and why, and when it ends; `iclab sweep cancel DIR` stops
-    all who work. `iclab collect DIR -o FILE` makes one dataset of it, `iclab report DIR` a page.
+    all who work. `iclab collect DIR -o FILE` makes one dataset of it, `iclab report DIR` a page. `iclab sweep
+    --around plan QUESTION ...` draws runs around an answer of `iclab plan`.
     """
 
     name: tyro.conf.Positional[str]  # name of a study, or work, status, cancel

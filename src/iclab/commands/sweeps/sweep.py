@@ -43,6 +43,10 @@ def sweep(words: Sequence[str]) -> int:
     own: dict[str, Callable[[Sequence[str]], int]] = {"work": _work, "status": _status, "cancel": _cancel}
     if words[0] in own:
         return own[words[0]](words[1:])
+    if words[0] == "--around":
+        from iclab.commands.sweeps.around import sweep_around
+
+        return sweep_around(words[1:])
     return _begin(words)
 
 

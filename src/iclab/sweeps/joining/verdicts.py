@@ -93,7 +93,7 @@ def controlled(p: Sequence[Sequence[float]]) -> np.ndarray:
     By the rule of Benjamini and Yekutieli, which holds however the p-values depend on one another: neighbors on a
     grid share theory, and often seeds.
 
-    Source: benjamini2001, theorem 1.3
+    Source: benjamini2001control, theorem 1.3
     """
     from scipy.stats import false_discovery_control
 
