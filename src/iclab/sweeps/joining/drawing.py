@@ -94,7 +94,7 @@ def number_drawing(path: str, tree: "xr.DataTree", names: Sequence[str]) -> Draw
         several: list[Any] = list(range(tree.sizes[names[1]])) if len(names) > 1 else [None]
         for color, line in figures.colored(several):
             at = dict.fromkeys(names[2:], 0) | ({} if line is None else {names[1]: line})
-            told = None if line is None else f"{names[1]} = {_word(tree[names[1]].values[line])}"
+            told = None if line is None else f"{names[1]} = {_word(tree.coords[names[1]].values[line])}"
             if "theory" in witnesses:
                 figures.theory_line(axes, x, witnesses["theory"].isel(at), color=color, label=told)
                 told = None
@@ -132,7 +132,7 @@ def _norm(heights: np.ndarray) -> Any:
 
 def _points(tree: "xr.DataTree", name: str) -> tuple[np.ndarray, str]:
     """The places of an axis of the grid, and its label; words are numbered."""
-    array = tree[name]
+    array = tree.coords[name]
     label = str(array.attrs.get("long_name", name))
     if array.dtype.kind in "US":
         return np.arange(array.size), f"{label}: {', '.join(f'{i} = {word}' for i, word in enumerate(array.values))}"
