@@ -23,6 +23,7 @@ from iclab.sweeps.grids.plan import SweepPlan
 __all__ = ["LEASE", "Claim", "Claims", "Heartbeat", "Held"]
 
 LEASE = 120.0  # seconds without a sign of life after which a claim is anybody's
+_LOOK = 10.0  # seconds between two looks for a cancellation
 _WIDTH = 20  # digits of the cell under way
 
 
@@ -216,11 +217,14 @@ class Heartbeat:
         self._thread.join()
 
     def _beat(self) -> None:
-        while not self._over.wait(min(self._claims.lease / 4, 2.0)):
+        rest = self._claims.lease / 4
+        last = time.monotonic()
+        while not self._over.wait(min(rest, _LOOK)):
             with contextlib.suppress(OSError):
                 self.cancelled = self._claims.cancelled
-                if (claim := self.claim) is not None:
+                if (claim := self.claim) is not None and time.monotonic() - last >= rest - _LOOK:
                     os.utime(claim.path)
+                    last = time.monotonic()
 
 
 def _made(path: Path) -> int:

@@ -5,6 +5,7 @@ replaced, and its block is computed again.
 """
 
 import contextlib
+import logging
 import os
 import time
 import urllib.parse
@@ -30,6 +31,7 @@ _ONE_THREAD = {
     "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }  # fmt: skip
+_LOGGERS = ("distributed", "distributed.client", "distributed.comm.tcp", "tornado.application", "asyncio")
 _KINDS = {"pbs": "PBSCluster", "lsf": "LSFCluster", "sge": "SGECluster", "slurm": "SLURMCluster"}
 
 
@@ -216,6 +218,8 @@ def _configured() -> Iterator[None]:
         "distributed.scheduler.allowed-failures": _TRIES,
         "distributed.admin.system-monitor.gil.enabled": False,
     }
+    for name in _LOGGERS:  # what matters is raised, in one sentence
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with dask.config.set(settings):
         yield
 
