@@ -76,7 +76,15 @@ def test_failed_cells_end_with_3_and_cancelled_work_with_4(capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 4), (signal.SIGUSR1, 4), (signal.SIGKILL, -9)]
+    ("number", "code"),
+    [
+        (signal.SIGTERM, 4),
+        (signal.SIGKILL, -9),
+        *(
+            pytest.param(number, code, marks=pytest.mark.slow)
+            for number, code in ((signal.SIGINT, 130), (signal.SIGUSR1, 4))
+        ),
+    ],
 )
 def test_a_sweep_that_is_ended_keeps_its_cells_and_is_finished_by_another(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, number: signal.Signals, code: int
@@ -228,3 +236,12 @@ def test_the_status_of_ten_thousand_cells_is_quick(capsys: pytest.CaptureFixture
     now = progress_of(State(Path(), read_plan(Path())))
     assert (now.cells, now.missing) == (10_000, 10_000)
     assert time.process_time() - begun < 0.5
+
+
+def test_the_sweep_that_was_begun_last_is_the_one_that_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    for values in ("1,2", "1,2,3", "1,2"):
+        assert said(capsys, "sweep", STUDY, "--grid", f"height={values}", "--seeds", "2")[0] == 0
+    assert json.loads(said(capsys, "sweep", "status", "results", "--json")[1])["cells"] == 4
+    said(capsys, "collect", "results", "-o", "all.nc")
+    with xr.open_datatree("all.nc", engine="h5netcdf") as tree:
+        assert tree.height.values.tolist() == [1.0, 2.0, 3.0], "and collects what differs in values alone"

@@ -64,7 +64,14 @@ def test_numbers_that_stand_alone_in_a_cell_are_drawn(tmp_path: Path) -> None:
     assert curves(tree, ["height"]) == ["curve/mean"]
 
 
-@pytest.mark.parametrize("grid", [("height=1,2,3",), ("height=1,2,3", "size=2,3"), ("height=1,3", "size=2:8:7")])
+@pytest.mark.parametrize(
+    "grid",
+    [
+        ("height=1,2,3",),
+        pytest.param(("height=1,2,3", "size=2,3"), marks=pytest.mark.slow),
+        pytest.param(("height=1,3", "size=2:8:7"), marks=pytest.mark.slow),
+    ],
+)
 def test_a_sweep_has_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str], grid: tuple[str, ...]) -> None:
     words = ["sweep", "tests.sweep_studies:JUDGED", "--grid", *grid, "--seeds", "4", "--out", str(tmp_path)]
     assert main.main(words) == 0

@@ -30,7 +30,7 @@ _ROWS = 20_000  # cells that a fit rests on at most
 
 @dataclass(frozen=True)
 class Cost:
-    """What the cells of a plan are expected to take."""
+    """Seconds and memory that the cells of a plan are expected to take."""
 
     seconds: np.ndarray
     """Of one cell at each point of the grid."""

@@ -23,7 +23,7 @@ class _Digest(NamedTuple):
 
     numbers: np.ndarray
     time: float
-    """When it was written, by the clock of its disk."""
+    """Time at which it was written, by the clock of its disk."""
     bytes: int
 
 
@@ -98,7 +98,7 @@ class State:
         return [self.failures[int(number)] for number in self.numbers[self.failed]]
 
     def written(self) -> list[tuple[float, int]]:
-        """When parts with cells of the plan were written, oldest first, and how many cells each holds."""
+        """Times at which parts with cells of the plan were written, oldest first, and the cells that each holds."""
         held = ((one.time, len(self._cells(one.numbers))) for one in self._parts.values())
         return sorted((time, count) for time, count in held if count)
 

@@ -69,7 +69,7 @@ class Sweep:
     folder: Path
     plan: SweepPlan
     said: str = ""
-    """What its engine handed over; empty where it computed here."""
+    """A sentence about the work that its engine handed over; empty where it computed here."""
 
     def progress(self) -> Progress:
         """Cells done and failed, who works on the others, and when it ends; read from the folder now."""
@@ -180,6 +180,7 @@ def begun(
     )
     written(plan, folder, engine, cell_timeout)
     plan = read_plan(folder, plan.id, study=plan.study)  # another may have cut it into blocks first
+    plan.renew(folder)
     Claims(folder, plan).allow()
     if retry_failed:
         Failures(folder, plan.study).retry()

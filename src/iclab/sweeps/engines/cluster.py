@@ -44,7 +44,7 @@ class Dask:
 
     @property
     def processes(self) -> int:
-        """How many cells are computed at once on this machine."""
+        """The number of cells that are computed at once on this machine."""
         return 0 if self.scheduler else self.workers
 
     def check(self) -> None:
@@ -198,7 +198,7 @@ def _wait(futures: list[Any]) -> None:
 
 
 def _answered(future: Any) -> tuple[int, int]:
-    """What a block answered; nothing where its worker has gone, so that it is handed out again."""
+    """The answer of a block; nothing where its worker has gone, so that it is handed out again."""
     from distributed import KilledWorker
     from distributed.client import FutureCancelledError
 

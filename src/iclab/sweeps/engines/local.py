@@ -27,7 +27,7 @@ class Engine(Protocol):
 
     @property
     def processes(self) -> int:
-        """How many cells are computed at once on this machine; 0 where it is elsewhere."""
+        """The number of cells that are computed at once on this machine; 0 where it is elsewhere."""
         ...
 
     def check(self) -> None:

@@ -28,7 +28,7 @@ class Slurm:
     array: int = 10
     """Number of workers."""
     at_once: int | None = None
-    """How many of them run at a time; all by default."""
+    """The number of them that run at a time; all by default."""
     options: dict[str, str] = field(default_factory=dict)
     """Options of sbatch: time, mem, partition, account, …"""
     python: str = sys.executable

@@ -9,6 +9,7 @@ No worker makes an axis anew: each reads its values here.
 import hashlib
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -127,6 +128,10 @@ class SweepPlan:
         np.save(buffer, keys)
         link_whole(_keys_path(folder, self.id), buffer.getvalue(), workspace=folder / "tmp")
         link_whole(_path(folder, self.id), self._json().encode(), workspace=folder / "tmp")
+
+    def renew(self, folder: Path) -> None:
+        """Count as the newest plan of a folder again."""
+        os.utime(_path(folder, self.id))
 
     def _json(self) -> str:
         content = {
