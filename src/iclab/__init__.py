@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from iclab import store as store
     from iclab import studies as studies
     from iclab import study as study
+    from iclab import sweeps as sweeps
     from iclab import testing as testing
     from iclab import theory as theory
     from iclab.attention import MergedAttention as MergedAttention
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from iclab.spectra import watch as watch
     from iclab.store import Store as Store
     from iclab.study import Study as Study
+    from iclab.sweeps import sweep as sweep
 
 __version__ = "0.2.0"
 
@@ -64,6 +66,7 @@ __all__ = [
     "simulation",
     "spectra",
     "studies",
+    "sweep",
     "theory",
     "watch",
 ]
@@ -83,11 +86,12 @@ if not TYPE_CHECKING:
             "Store": "iclab.store",
             "Study": "iclab.study",
             "compare": "iclab.overlay",
+            "sweep": "iclab.sweeps",
             "observe": "iclab.spectra",
             "watch": "iclab.spectra",
         },
         unlisted=(
             "attention", "claims", "commands", "inspection", "numerics", "outcomes", "overlay", "problem",
-            "provenance", "published", "report", "store", "study", "testing",
+            "provenance", "published", "report", "store", "study", "sweeps", "testing",
         ),
     )  # fmt: skip

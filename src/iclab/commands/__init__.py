@@ -16,13 +16,14 @@ if TYPE_CHECKING:
         run,
         studies,
         summary,
+        sweeps,
         terminal,
         workers,
     )
 
 __all__ = [
-    "compare", "forms", "inputs", "inspect", "main", "plan", "report", "run", "studies", "summary", "terminal",
-    "workers",
+    "compare", "forms", "inputs", "inspect", "main", "plan", "report", "run", "studies", "summary", "sweeps",
+    "terminal", "workers",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The command line: `iclab run`, `iclab report`, `iclab compare`, `iclab studies`, `iclab plan`, `iclab inspect`."""
+"""The command line: one word for each command, and its exit code."""
 
 import argparse
 import contextlib
@@ -18,6 +18,7 @@ from iclab.commands.plan import Plan, plan
 from iclab.commands.report import Report, report
 from iclab.commands.run import Run, run
 from iclab.commands.studies import Studies, studies
+from iclab.commands.sweeps.flags import Collect, Sweep
 from iclab.commands.terminal import fail, note, parsed
 from iclab.commands.verdicts import INTERRUPTED
 from iclab.inspection.flags import Inspect
@@ -120,6 +121,28 @@ def _inspect(words: Sequence[str]) -> int:
     return inspect(asked)
 
 
+def _sweep(words: Sequence[str]) -> int:
+    from iclab.commands.sweeps.sweep import sweep
+
+    return sweep(words)
+
+
+def _collect(words: Sequence[str]) -> int:
+    from iclab.commands.sweeps.collect import collect
+
+    return collect(words)
+
+
+def _report(words: Sequence[str]) -> int:
+    """The page of studies, or that of a sweep where the first word is its folder."""
+    if words and not words[0].startswith("-"):
+        from iclab.commands.sweeps.page import is_sweep, report_sweep
+
+        if is_sweep(words):
+            return report_sweep(words)
+    return report(words)
+
+
 _ABOUT = """In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers.
 
 Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`. Before a run is made, ask
@@ -127,9 +150,11 @@ Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`. B
 
 _COMMANDS: dict[str, tuple[Any, Callable[[Sequence[str]], int]]] = {
     "run": (Run, run),
-    "report": (Report, report),
+    "report": (Report, _report),
     "compare": (Compare, compare),
     "studies": (Studies, studies),
     "plan": (Plan, plan),
     "inspect": (Inspect, _inspect),
+    "sweep": (Sweep, _sweep),
+    "collect": (Collect, _collect),
 }

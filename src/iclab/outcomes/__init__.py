@@ -7,12 +7,14 @@ from iclab.outcomes.labeled import (
     VOCABULARY,
     Labeled,
     Quantity,
+    Variable,
     labeled,
     parts,
     quantities,
     quantity,
     shared,
     unlabeled,
+    variables,
     vocabulary,
 )
 from iclab.outcomes.modes import (
@@ -33,8 +35,8 @@ from iclab.outcomes.view import Groups, View
 __all__ = [
     "VOCABULARY", "Errors", "EstimatorErrors", "ExpectedLoss", "FittedErrors", "GammaRuns", "Groups", "HeadRuns",
     "Labeled", "LossCurve", "MatrixCurves", "ModeCurves", "ModeDescent", "Quantity", "SingleHeadCurves",
-    "SmallNoiseLoss", "Trajectory", "TransformerCurves", "View", "labeled", "parts", "quantities", "quantity",
-    "shared", "unlabeled", "vocabulary",
+    "SmallNoiseLoss", "Trajectory", "TransformerCurves", "Variable", "View", "labeled", "parts", "quantities",
+    "quantity", "shared", "unlabeled", "variables", "vocabulary",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # else every name would be one

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iclab.numerics import require, whole_number
-from iclab.outcomes import Quantity, quantities
+from iclab.outcomes import Variable, variables
 from iclab.provenance import device, environment, origin_attributes, origins, peak_memory
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["PER_SEED", "SCHEMA", "Outcomes", "case_json", "dataset_at", "joined", "labeled_tree", "seed_numbers"]
+__all__ = [
+    "PER_SEED", "SCHEMA", "Outcomes", "case_json", "dataset_at", "joined", "labeled_groups", "labeled_tree",
+    "seed_numbers",
+]  # fmt: skip
 
 PER_SEED = ("seeds", "seconds", "memory")
 """Attributes of a result with an entry for each seed: memory is the most bytes that its process had held by then."""
@@ -33,17 +36,13 @@ def labeled_tree(
     """Labeled answers to one seed; no seconds say that theory answered alone, for the start of that seed."""
     import xarray as xr
 
-    shared = {"theory"} if study.start is None else set()
-    for witness, outcomes in answers.items():
-        require(
-            isinstance(outcomes, Mapping) and all(map(dataclasses.is_dataclass, outcomes.values())),
-            f"{witness} of the study {study.name!r} must return outcomes by name, as in "
-            f'{{"curve": labeled(...)}}; got {reprlib.repr(outcomes)}.',
-        )
     groups = {
-        f"{witness}/{name}": _labeled(outcome, study.vocabulary, name, None if witness in shared else seed)
-        for witness, outcomes in answers.items()
-        for name, outcome in outcomes.items()
+        path: xr.Dataset(
+            {one.name: (one.axes, one.array, one.notes) for one in several if not one.coordinate},
+            {one.name: (one.axes, one.array, one.notes) for one in several if one.coordinate},
+            attrs={"outcome": kind},
+        )
+        for path, (kind, several) in labeled_groups(study, answers, seed=seed).items()
     }
     attributes = {
         "study": study.name,
@@ -57,6 +56,23 @@ def labeled_tree(
         **environment(),
     }
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attributes), **groups})
+
+
+def labeled_groups(
+    study: Any, answers: Mapping[str, Outcomes], *, seed: int
+) -> dict[str, tuple[str, list[Variable]]]:
+    """Groups WITNESS/NAME of answers to one seed: the class of the outcome, and its variables."""
+    found = {}
+    for witness, outcomes in answers.items():
+        require(
+            isinstance(outcomes, Mapping) and all(map(dataclasses.is_dataclass, outcomes.values())),
+            f"{witness} of the study {study.name!r} must return outcomes by name, as in "
+            f'{{"curve": labeled(...)}}; got {reprlib.repr(outcomes)}.',
+        )
+        own = None if witness == "theory" and study.start is None else seed
+        for name, outcome in outcomes.items():
+            found[f"{witness}/{name}"] = type(outcome).__name__, variables(outcome, study.vocabulary, name, own)
+    return found
 
 
 def seed_numbers(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -105,24 +121,6 @@ def dataset_at(result: "xr.DataTree", path: str) -> "xr.Dataset":
     group = result[path]
     assert isinstance(group, xr.DataTree)
     return group.to_dataset(inherit=False)
-
-
-def _labeled(outcome: Any, own: Mapping[str, Quantity], group: str, seed: int | None) -> "xr.Dataset":
-    """An outcome as a dataset. An array named as its one axis is a coordinate; the others gain a seed axis."""
-    import xarray as xr
-
-    variables, coordinates = {}, {}
-    for name, axes, meaning, array in quantities(outcome, own, group=group):
-        notes = {"long_name": meaning.words, "symbol": meaning.symbol, "units": meaning.unit}
-        if axes == (name,):
-            coordinates[name] = (axes, array, notes)
-        elif seed is not None:
-            variables[name] = (("seed", *axes), array[None], notes)
-        else:
-            variables[name] = (axes, array, notes)
-    if seed is not None:
-        coordinates["seed"] = ("seed", np.array([seed]))
-    return xr.Dataset(variables, coordinates, attrs={"outcome": type(outcome).__name__})
 
 
 def _plain(value: Any) -> Any:

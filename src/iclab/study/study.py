@@ -184,6 +184,16 @@ class Study:
         numbers = seed_numbers(seeds)
         return () if self.simulation is None else numbers
 
+    def outcomes(self, case: Any, seed: int | None) -> dict[str, Outcomes]:
+        """The outcomes of each witness for one seed of a case; of theory alone without a seed.
+
+        Raises ImportError where a simulation is asked and JAX is not installed, and the errors of the witnesses.
+        """
+        theory = {"theory": self._theory(case, seed or 0)}
+        if seed is None or self.simulation is None:
+            return theory
+        return theory | {"simulation": self._simulated(self.simulation, case, seed)}
+
     def verdicts(self, result: "Result | xr.DataTree") -> Verdicts:
         """The verdict on each claim that the case allows; none where a simulation was not asked for.
 
@@ -220,8 +230,7 @@ class Study:
 
     def _answers(self, case: Any, seed: int) -> "xr.DataTree":
         begun = time.perf_counter()
-        assert self.simulation is not None
-        answers = {"theory": self._theory(case, seed), "simulation": self._simulated(self.simulation, case, seed)}
+        answers = self.outcomes(case, seed)
         return self._labeled(case, answers, seed=seed, seconds=time.perf_counter() - begun)
 
     def _labeled(
