@@ -28,9 +28,9 @@ def check_study(study: Study, case: Any = None) -> None:
     """
     case = study.quick if case is None else case
     check_description(study)
-    first = study.run(case, seeds=1)
+    first = study.run(case, seeds=1).tree
     with compilations() as compiled:
-        again = study.run(case, seeds=1)
+        again = study.run(case, seeds=1).tree
     assert digest(first) == digest(again), f"{study.name}: the same case and seed gave two different answers"
     assert not compiled, f"{study.name}: the second call compiled {len(compiled)} programs again"
     check_labels(study, first)
