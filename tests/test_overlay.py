@@ -231,6 +231,8 @@ def test_a_comparison_shows_itself(plain_run: Any, tmp_path: Path) -> None:
     assert repr(found).startswith("Comparison of a run with theory\n  From this start the run follows")
     assert len(repr(found).splitlines()) <= 10
     shown = found._repr_html_()
+    assert "Dotted lines: levels of theory." in shown
+    assert "{}" not in shown
     assert "This run cannot tell" in shown
     assert "<svg" in shown
     assert len(found.draw().axes) == 1

@@ -92,7 +92,7 @@ def _said_first(matrix: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class Alone:
-    """What theory needs of a case where it answers alone."""
+    """The parts of a case that theory needs where it answers alone."""
 
     problem: Annotated[Regression, tyro.conf.arg(name="")]
     heads: int | None = None

@@ -50,7 +50,7 @@ def caption(comparison: "Comparison") -> str:
         )
     if comparison.log.apart:
         parts.append("Grey: records that a restart took back.")
-    return " ".join([*parts, figures.MARKS["levels"]])
+    return " ".join([*parts, "Dotted lines: levels of theory."])
 
 
 def _axes(comparison: "Comparison", axes: "Axes") -> None:
