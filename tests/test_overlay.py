@@ -1,5 +1,6 @@
 """Runs that a trainer made, beside theory: right ones follow it, wrong conventions are noticed and named."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,17 @@ def test_without_the_number_of_sequences_nothing_is_decided(plain_run: Any) -> N
     assert outcomes(found) == ["open"]
     assert "--sequences" in found.verdicts[0].reason
     assert found.draws is None
+
+
+def test_without_jax_theory_lies_under_the_run_and_nothing_is_decided(
+    plain_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, losses, conventions = plain_run
+    monkeypatch.setitem(sys.modules, "jax", None)
+    found = compare(clock, losses, PROBLEM, conventions)
+    assert outcomes(found) == ["open"]
+    assert "simulation needs JAX" in found.verdicts[0].reason
+    assert found.theory is not None
 
 
 def test_without_a_start_levels_are_judged_and_times_are_not(plain_run: Any) -> None:
