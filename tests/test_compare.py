@@ -14,7 +14,7 @@ from tests.test_inputs import rows
 from tests.trained import PROBLEM, RATE, started, trained
 
 pytest.importorskip("torch")
-SPECTRUM = ("--problem.eigenvalues", "1", "0.5", "--problem.context-length", "7")
+SPECTRUM = ("--eigenvalues", "1", "0.5", "--problem.context-length", "7")  # with and without the name of the part
 
 
 @pytest.fixture(scope="module")

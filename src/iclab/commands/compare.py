@@ -5,12 +5,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from iclab.attention import Layer, MergedAttention, SeparateAttention
-from iclab.commands.inputs import measured
+from iclab.commands.inputs import FLAGS, measured, shortened
 from iclab.commands.terminal import note, parsed, print_verdicts, writable
 from iclab.commands.verdicts import SCHEMA, as_json, exit_code
 from iclab.numerics import require
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Compare", "compare"]
 
+EXAMPLE = """Example: iclab compare losses.csv abrupt-drop --eigenvalues 1 .6 .3 --context-length 20
+--learning-rate .001 --normalization none --sequences 5000 --start start.npz"""
 LONG = 10.0  # seconds of work that are said first
 STUDIES = {"abrupt-drop": "merged", "staircase": "separate"}
 """Studies whose theory can be laid under a run, with the kind of their attention."""
@@ -37,7 +39,7 @@ class Compare:
 
     log: tyro.conf.Positional[Path]  # file of the run, with a clock and a loss
     study: tyro.conf.Positional[str]  # abrupt-drop: merged key and query; staircase: separate ones
-    problem: Regression = field(default_factory=Regression)
+    problem: Annotated[Regression, tyro.conf.arg(name="")] = field(default_factory=Regression)
     learning_rate: float | None = None  # of plain gradient descent on the loss of the log
     loss: str | None = None  # mean of squared errors over sequences, half of it, or their sum: mean, half, sum
     normalization: str | None = None  # divisor of the sum over tokens: 1/N, none, 1/(N+1)
@@ -56,7 +58,8 @@ class Compare:
 def compare(words: Sequence[str]) -> int:
     """Read the log, compare, write the page, print the verdicts. Returns the exit code."""
     given, (words, sample) = list(words), measured(words)
-    asked = parsed(Compare, words, prog="iclab compare", description=Compare.__doc__ or "")
+    about = "\n\n".join(" ".join(part.split()) for part in [*(Compare.__doc__ or "").split("\n\n"), FLAGS, EXAMPLE])
+    asked = parsed(Compare, shortened(words), prog="iclab compare", description=about)
     from iclab.overlay import compared, read_log, read_start, turned
     from iclab.overlay.curves import drawing_seconds
     from iclab.overlay.page import written

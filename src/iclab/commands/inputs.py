@@ -22,7 +22,7 @@ from iclab.study import Study
 if TYPE_CHECKING:
     from iclab.theory.dynamics import Band
 
-__all__ = ["FLAGS", "Bands", "bands", "measured", "print_bands", "theory_alone"]
+__all__ = ["FLAGS", "Bands", "bands", "measured", "print_bands", "shortened", "theory_alone"]
 
 FLAGS = """Data in the place of a spectrum: --inputs X.npy (or .csv, .parquet, .safetensors:NAME, .npz:NAME), an
 example in each row, --uncentered to keep their mean, --shrinkage none|linear; or --covariance C.npy."""
@@ -90,6 +90,11 @@ def _said_first(matrix: np.ndarray) -> None:
     )
 
 
+def shortened(words: Sequence[str]) -> list[str]:
+    """The words with --eigenvalues for --problem.eigenvalues, and so for every field of the problem."""
+    return [word.replace("--problem.", "--", 1) if word.startswith("--") else word for word in words]
+
+
 @dataclass(frozen=True)
 class Alone:
     """The parts of a case that theory needs where it answers alone."""
@@ -119,8 +124,7 @@ def theory_alone(words: Sequence[str], sample: InputSample) -> int | None:
         f"descent on drawn sequences must fit {ALONE / 1e9:g} GB; got {8 * features**2 / 1e9:.2g} GB for {size} "
         f"dimensions, with {features:.2g} features. Theory answers alone."
     )
-    short = [word.replace("--problem.", "--", 1) if word.startswith("--") else word for word in words[1:]]
-    asked = tyro.cli(Alone, args=short, prog="iclab run", return_unknown_args=True)[0]
+    asked = tyro.cli(Alone, args=shortened(words[1:]), prog="iclab run", return_unknown_args=True)[0]
     given = {name: getattr(asked, name) for name in ("heads", "initial") if getattr(asked, name) is not None}
     case = replace(study.quick, problem=asked.problem, **given)
     found = bands(study, case, sample)
