@@ -59,7 +59,7 @@ def handed_over(known: dict[str, str], folder: Path, *words: str, array: str = "
 
 
 def test_an_array_computes_a_sweep_and_a_killed_task_loses_nothing(slurm: dict[str, str], tmp_path: Path) -> None:
-    words = ["--grid", "height=1:50:50", "--seeds", "4", "--route", "sleep:0.05"]
+    words = ["--grid", "height=1:50:50", "--seeds", "4", "--route", "sleep:0.2"]
     handed_over(slurm, tmp_path, *words)
     wait_for(lambda: status(slurm, tmp_path)["done"] > 20, 120)
     wait_for(lambda: status(slurm, tmp_path)["working"], 30)

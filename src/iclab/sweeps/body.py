@@ -17,7 +17,7 @@ from iclab.sweeps.state import State
 __all__ = ["Foreign", "Tally", "Worker"]
 
 _DEATHS = 3  # processes that a cell may end before it counts as failed
-_WAIT = 0.5  # seconds between two looks at blocks that others hold
+_WAIT, _LONGEST = 0.5, 5.0  # seconds between two looks at blocks that others hold
 
 
 class Foreign(ValueError):
@@ -60,14 +60,23 @@ class Worker:
         """Compute until nothing is missing, or until it is asked to stop. Raises OSError where it cannot write."""
         count = len(self.plan.blocks)
         first = self.place[0] * count // self.place[1]
-        ahead = [*range(first, count), *range(first)]
+        ahead, pause = [*range(first, count), *range(first)], _WAIT
         with Heartbeat(self.claims) as heart:
             while ahead and not self._stopped(heart):
                 before = len(ahead)
-                ahead = [block for block in ahead if not self._stopped(heart) and not self.finish(block, heart)]
-                if len(ahead) == before and not self._stopped(heart):
-                    time.sleep(_WAIT)
+                busy = {one.block for one in self.claims.held() if one.alive}
+                self.state.refresh()
+                ahead = [block for block in ahead if self.state.missing(block)]
+                ahead = [block for block in ahead if block in busy or not self._finished(block, heart)]
+                if len(ahead) < before:
+                    pause = _WAIT
+                elif not self._stopped(heart):
+                    time.sleep(pause)  # others compute what is left: many may wait, and look ever more rarely
+                    pause = min(1.5 * pause, _LONGEST)
         return self.tally
+
+    def _finished(self, block: int, heart: Heartbeat) -> bool:
+        return not self._stopped(heart) and self.finish(block, heart)
 
     def finish(self, block: int, heart: Heartbeat) -> bool:
         """True once no cell of a block is missing; it is computed unless another holds it."""

@@ -73,7 +73,7 @@ class Progress:
 
     def _ending(self) -> str:
         if self.cancelled:
-            return "cancelled; `iclab sweep` with the same grid, or `iclab sweep work`, goes on"
+            return "cancelled; `iclab sweep` with the same grid goes on"
         if self.quiet:
             return "nobody works on it; `iclab sweep work` goes on"
         if self.seconds_left is None or self.rate is None:
