@@ -19,8 +19,8 @@ from iclab import __version__
 from iclab.files import installing
 
 __all__ = [
-    "LIBRARIES", "ORIGIN", "device", "environment", "kernel", "origin_attributes", "origins", "peak_memory",
-    "simulating",
+    "LIBRARIES", "ORIGIN", "computing", "device", "environment", "kernel", "origin_attributes", "origins",
+    "peak_memory", "ranges", "simulating",
 ]  # fmt: skip
 
 LIBRARIES = ("numpy", "scipy", "xarray", "jax", "jaxlib", "optax")
@@ -45,6 +45,22 @@ def environment() -> dict[str, str]:
         "precision": "float64",
         "kernel": kernel(),
     }
+
+
+def computing() -> str:
+    """The versions of iclab, Python, NumPy and JAX, and the device that JAX computes on, in a line each."""
+    whole = environment()
+    try:
+        import jax
+
+        jax_there = f"JAX {jax.__version__} on {jax.devices()[0].platform}"
+    except (ImportError, RuntimeError, AssertionError) as error:
+        absent = isinstance(error, ModuleNotFoundError)
+        jax_there = f"JAX absent: {installing('sim')} adds it" if absent else f"JAX without a device ({error})"
+    commit = "" if whole["commit"] == "unknown" else f" (commit {whole['commit'][:12]})"
+    return "\n".join(
+        [f"iclab {__version__}{commit}", f"Python {sys.version.split()[0]}", f"NumPy {np.__version__}", jax_there]
+    )
 
 
 def device() -> str:
@@ -146,7 +162,7 @@ def _by_seed(texts: Sequence[str], seeds: Sequence[int]) -> str:
     grouped = _grouped(texts, seeds)
     if len(grouped) == 1:
         return texts[0]
-    return "; ".join(f"{text} (seeds {_ranges(of)})" for text, of in grouped.items())
+    return "; ".join(f"{text} (seeds {ranges(of)})" for text, of in grouped.items())
 
 
 def _grouped(texts: Sequence[str], seeds: Sequence[int]) -> dict[str, list[int]]:
@@ -156,7 +172,7 @@ def _grouped(texts: Sequence[str], seeds: Sequence[int]) -> dict[str, list[int]]
     return grouped
 
 
-def _ranges(seeds: Sequence[int]) -> str:
+def ranges(seeds: Sequence[int]) -> str:
     """Sorted seeds in few words: 0-3, 7."""
     runs: list[list[int]] = []
     for seed in sorted(seeds):

@@ -75,6 +75,7 @@ class Study:
     headline: bool = False  # whether the short report shows it
     unjudged: Mapping[str, str] = field(default_factory=dict)  # drawn variables of theory, and why no claim has them
     settle: Callable[[Any, frozenset[str], Any], Any] | None = None  # fills in what was not stated of a case
+    units: Callable[[Any], Mapping[str, float]] | None = None  # times of a step, and of an epoch of the published run
 
     def __new__(cls, *_: Any, **given: Any) -> "Study":
         """A study. Raises TypeError, with the successor, for a field of version 0.1.0."""
@@ -124,6 +125,10 @@ class Study:
     def settled(self, case: Any, stated: Iterable[str], *, like: Any) -> Any:
         """The case that was made from another by stating some fields, with the others following from its problem."""
         return case if self.settle is None else self.settle(case, frozenset(stated), like)
+
+    def clocks(self, case: Any) -> dict[str, float]:
+        """The clocks that can tell the time of training of a case, each with the time of its unit, in units of τ."""
+        return {"time": 1.0, **(self.units(case) if self.units else {})}
 
     def run(self, case: Any = None, seeds: int | Iterable[int] | None = None) -> "xr.DataTree":
         """Ask all witnesses and label their answers: groups `theory/NAME` and `simulation/NAME`, seeds an axis.

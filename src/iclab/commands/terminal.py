@@ -1,55 +1,15 @@
 """Terminal input and output of the commands: flags, one-line errors, progress, tables."""
 
-import contextlib
-import io
-import re
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
-
-import tyro
 
 from iclab.claims import Verdict
 from iclab.numerics import require
 
-__all__ = ["fail", "note", "parsed", "print_table", "print_verdicts", "progress", "writable", "writable_pdf"]
-
-
-def parsed(form: Any, words: Sequence[str], *, prog: str, description: str) -> Any:
-    """The flags as an instance of `form`. Raises ValueError, in one line, for flags that do not fit it."""
-    complaint = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(complaint), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            chosen, unknown = tyro.cli(
-                form, args=list(words), prog=prog, description=description, return_unknown_args=True
-            )
-    except SystemExit as stop:
-        if not stop.code:
-            raise
-        raise ValueError(_in_one_line(complaint.getvalue(), prog)) from None
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        note(text)
-    if unknown:
-        raise ValueError(
-            f"flags must be among {', '.join(_flags(form))}; got {' '.join(unknown)}. See `{prog} --help`."
-        )
-    given = {word.lstrip("-").partition("=")[0].replace("-", "_") for word in words if word.startswith("--")}
-    for name in _empty(chosen):
-        if given & {name, name.partition(".")[2]}:  # parts without a name of their own are not in the flag
-            raise ValueError(f"{name.rpartition('.')[2]} must hold at least one value; got none.")
-    return chosen
-
-
-def _empty(chosen: Any) -> list[str]:
-    """The names of flags for several values that have none, with the parts that they are of."""
-    parts = [(field.name, getattr(chosen, field.name)) for field in fields(chosen)] if is_dataclass(chosen) else []
-    within = [f"{part}.{name}" for part, value in parts for name in _empty(value)]
-    return [name for name, value in parts if value == ()] + within
+__all__ = ["fail", "note", "print_table", "print_verdicts", "progress", "writable", "writable_pdf"]
 
 
 def writable_pdf(path: Path) -> None:
@@ -89,7 +49,7 @@ def note(message: object) -> None:
     print(f"iclab: note: {message}", file=sys.stderr)
 
 
-def progress() -> Any:
+def progress(*, quiet: bool = False) -> Any:
     """Progress bars on the terminal, quiet where there is none."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -97,7 +57,7 @@ def progress() -> Any:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     shown = console.is_terminal and sys.stderr.isatty()  # FORCE_COLOR makes a terminal of a notebook's cell
-    return Progress(*columns, console=console, transient=True, disable=not shown)
+    return Progress(*columns, console=console, transient=True, disable=quiet or not shown)
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -122,23 +82,3 @@ def print_verdicts(study: str, verdicts: Sequence[Verdict]) -> None:
             ("claim", "what is measured", "95 %", "asked", "would notice", "verdict"),
             [(one.meaning, one.measure, one.number, one.bound, one.noticed, one.word) for one in verdicts],
         )
-
-
-def _flags(form: Any) -> list[str]:
-    """All flags of a form, as its help lists them."""
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
-        tyro.cli(form, args=["--help"], prog="iclab")
-    flags = re.findall(r"(?<=[│ ])--?[a-z][\w.-]*", shown.getvalue())
-    return [flag for flag in dict.fromkeys(flags) if not flag.startswith("--no-")]
-
-
-def _in_one_line(box: str, prog: str) -> str:
-    """The text of a boxed complaint, without its frame and its advice."""
-    lines = [line.strip("│╭╮╰╯─ \t") for line in box.splitlines()]
-    text = " ".join(line for line in lines if line)
-    text = re.split(r"For full helptext|Argument helptext", text)[0].strip()
-    text = re.sub(r"^(Value error|Parsing error|[A-Z][a-z ]+error)\s+", "", text)
-    text = re.sub(r"^Error parsing (case|case\.\w+|options): ", "", text)
-    require(bool(text), f"the flags do not fit; see `{prog} --help`")
-    return f"{text.rstrip('.')}. See `{prog} --help`."

@@ -11,17 +11,33 @@ from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from iclab.commands.terminal import progress
 from iclab.store import Store
 from iclab.studies import STUDIES
+from iclab.study import Study
 
 if TYPE_CHECKING:
     import xarray as xr
     from rich.progress import Progress
 
-__all__ = ["Job", "answers", "begin", "fill"]
+__all__ = ["Job", "answers", "begin", "fetched", "fill"]
 
 Job = tuple[str, Any, int]
 """Name of a study, case, seed."""
+
+
+def fetched(
+    store: Store, cases: Sequence[tuple[Study, Any, int]], *, processes: int, quiet: bool
+) -> "list[xr.DataTree]":
+    """The result of each case of a study for its number of seeds: what is stored, and what is missing computed."""
+    missing = {study.name: (case, store.missing(study, case, seeds)) for study, case, seeds in cases}
+    with progress(quiet=quiet) as bars:
+        if processes > 1:
+            fill(store, missing, processes=processes, bars=bars)
+        return [
+            store.fetch(study, case, seeds, track=lambda left, name=study.name: bars.track(left, description=name))
+            for study, case, seeds in cases
+        ]
 
 
 def fill(store: Store, missing: Mapping[str, tuple[Any, list[int]]], *, processes: int, bars: "Progress") -> None:

@@ -1,5 +1,6 @@
 """Figures: marks that all studies share, legends that cover no curve, and figures as SVG and PDF."""
 
+from iclab.figures.clocks import TIME
 from iclab.figures.marks import (
     COLORS,
     INK,
@@ -8,7 +9,6 @@ from iclab.figures.marks import (
     colors,
     dashed_line,
     drawn,
-    epoch_axis,
     inline,
     level_lines,
     loss_axes,
@@ -22,6 +22,6 @@ from iclab.figures.marks import (
 )
 
 __all__ = [
-    "COLORS", "INK", "as_bytes", "colored", "colors", "dashed_line", "drawn", "epoch_axis", "inline",
+    "COLORS", "INK", "TIME", "as_bytes", "colored", "colors", "dashed_line", "drawn", "inline",
     "level_lines", "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "sketched", "theory_line",
 ]  # fmt: skip

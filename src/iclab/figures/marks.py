@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from iclab.figures import legends
+from iclab.figures import clocks, legends, sizes
+from iclab.numerics import one_of
 from iclab.outcomes import View
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from iclab.study import Study
 
 __all__ = [
-    "COLORS", "INK", "Item", "as_bytes", "colored", "colors", "dashed_line", "drawn", "epoch_axis", "inline",
+    "COLORS", "INK", "Item", "as_bytes", "colored", "colors", "dashed_line", "drawn", "inline",
     "level_lines", "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "sketched",
     "theory_line",
 ]  # fmt: skip
@@ -28,6 +29,7 @@ Item = TypeVar("Item")
 # Okabe and Ito's palette: distinguishable with every kind of color vision.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
 INK = "#222222"
+_PIXELS = 200  # of a PNG, for each inch
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -45,16 +47,22 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def drawn(study: "Study", case: Any, result: "xr.DataTree") -> "Figure":
-    """The figure of a study for its result of a case."""
+def drawn(study: "Study", case: Any, result: "xr.DataTree", *, clock: str = "time", size: str = "study") -> "Figure":
+    """The figure of a study for its result of a case, with the time of training told by a clock.
+
+    Raises ValueError for a clock that the case does not have.
+    """
+    units = study.clocks(case)
+    one_of("clock", clock, units)
     view = View(case, result)
 
     def draw(figure: "Figure") -> None:
         study.figure(view, figure)
+        clocks.told(figure, units, clock=clock)
         if not view.simulation:
             _say_what_is_missing(figure)
 
-    return sketched(draw, size=study.preset(case).size)
+    return sketched(draw, size=study.preset(case).size, form=size)
 
 
 def _say_what_is_missing(figure: "Figure") -> None:
@@ -63,13 +71,12 @@ def _say_what_is_missing(figure: "Figure") -> None:
             axes.text(0.5, 0.5, "simulation only:\nno seeds", ha="center", va="center", transform=axes.transAxes)
 
 
-def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> "Figure":
-    """A figure of this size in inches, in the style of all figures."""
+def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float], form: str = "study") -> "Figure":
+    """A figure of this size in inches, or in the form of a slide, a column or a page, in the style of all figures."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained")
+    with rc_context(_STYLE | sizes.style_of(form, size)):
+        figure = sizes.folding(form, size)
         draw(figure)
         for axes in figure.axes:
             _plain_numbers(axes)
@@ -94,13 +101,15 @@ def _plain_numbers(axes: "Axes") -> None:
 
 
 def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
-    """The figure as an "svg" or "pdf" file; the same figure gives the same bytes. `name` is the salt of its ids."""
+    """The figure as a file, "svg", "pdf" or "png", always the same bytes. `name` is the salt of its ids."""
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
     with rc_context({**_STYLE, "svg.hashsalt": name}):
-        unsigned = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
-        figure.savefig(buffer, format=form, metadata=unsigned[form])
+        unsigned: dict[str, dict[str, None]] = {
+            "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}, "png": {"Software": None},
+        }  # fmt: skip
+        figure.savefig(buffer, format=form, metadata=unsigned[form], dpi=_PIXELS)
     return buffer.getvalue()
 
 
@@ -189,19 +198,6 @@ def seeds(simulated: "xr.Dataset") -> str:
     return f"{count} seed{'' if count == 1 else 's'}"
 
 
-def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:
-    """A second axis on top that counts what the published figure counts."""
-
-    def epochs(time: Any) -> Any:
-        return time / time_per_epoch
-
-    def time(epochs: Any) -> Any:
-        return epochs * time_per_epoch
-
-    top = axes.secondary_xaxis("top", functions=(epochs, time))
-    top.set_xlabel(label)
-
-
 def loss_axes(axes: "Axes", *, title: str, scale: str = "linear") -> None:
     """Labels of a panel that shows loss against time, on a scale of time."""
-    axes.set(title=title, xlabel="training time $t$  (units of $\\tau$)", ylabel="mean squared error", xscale=scale)
+    axes.set(title=title, xlabel=clocks.TIME, ylabel="mean squared error", xscale=scale)

@@ -66,13 +66,14 @@ def figure(view: View, figure: Figure) -> None:
     axes = figure.subplots()
     reduced = view.theory.reduced.isel(seed=0)
     figures.dashed_line(axes, reduced.time, reduced.loss, color=figures.COLORS[1], label="D + 1 scalars, seed 0")
-    training.loss_panel(axes, view, title="merged key and query: one abrupt drop", epoch=PUBLISHED.rate)
+    training.loss_panel(axes, view, title="merged key and query: one abrupt drop")
 
 
 STUDY = Study(
     name="abrupt-drop", question=str(__doc__), version=2, headline=True,
     presets={"quick": Preset(Case(), seeds=8), "full": Preset(Case(sequences=(5000, 20000, 80000)), seeds=8)},
     start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
+    units=training.units(PUBLISHED.rate, problem=Case.problem),
     claims=(
         ExactInRate(), RestsAtLevels(tolerance=0.005),
         Agrees("theory/flow/loss", "The D + 1 scalars follow the flow.", 0.01, theory="reduced/loss", unit="range"),

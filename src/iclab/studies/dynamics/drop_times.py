@@ -110,6 +110,7 @@ STUDY = Study(
     name="drop-times", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=6, size=(9.0, 3.6)), "full": Preset(FULL, seeds=8, size=(9.0, 3.6))},
     start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
+    units=lambda case: {"steps": case.rate},
     claims=(
         Agrees(
             "theory/small_drops/half_drop", "From a thirtieth of the start all drops come when they are predicted.",

@@ -117,6 +117,7 @@ STUDY = Study(
     name="initial-scale", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3), "full": Preset(FULL, seeds=3)},
     start=start, theory=theory, simulation=simulation, figure=figure,
+    units=lambda case: {"steps": case.rate},
     claims=(
         ExactInRate(), training.SMALL_START,
         Agrees("first/half_drop", "The smallest start first drops when its heads escape, on the population.", 0.045),

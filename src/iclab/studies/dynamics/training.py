@@ -1,6 +1,6 @@
 """Shared parts of the studies of training dynamics: the form of a case, starts, two simulations, the loss panel."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +28,7 @@ __all__ = [
     "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics", "drops", "early", "first_seed",
     "flow_lines", "half_drop_time", "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences",
     "plateaus", "population_statistics", "settled", "small_flow", "small_merged", "small_separate", "stacked",
-    "tends",
+    "tends", "units",
 ]  # fmt: skip
 
 LONGEST = 10**8  # steps of one run: a day
@@ -187,6 +187,15 @@ def half_drop_time(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "tim
     return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
 
 
+def units(published: float, *, problem: Regression) -> Callable[[Any], Mapping[str, float]]:
+    """The clocks of a study: the time of a step, and that of an epoch of the published run on the problem of that."""
+
+    def of(case: Any) -> Mapping[str, float]:
+        return {"steps": case.rate} | ({"published": published} if case.problem == problem else {})
+
+    return of
+
+
 def drops(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> int:
     """Number of drops of a curve, by the rule of `iclab.numerics.curves.stages`."""
     return max(0, len(stages(time, loss)) - 1)
@@ -197,8 +206,8 @@ def first_seed(array: "xr.DataArray") -> "xr.DataArray":
     return array.isel(seed=0, drop=True) if "seed" in array.dims else array
 
 
-def loss_panel(axes: Axes, view: View, *, title: str, epoch: float, exact: tuple[str, str] = FLOW) -> None:
-    """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs."""
+def loss_panel(axes: Axes, view: View, *, title: str, exact: tuple[str, str] = FLOW) -> None:
+    """Loss against time: theory, every seed of the largest training set, plateau levels."""
     flow = view.theory[exact[0]]
     figures.level_lines(axes, first_seed(view.theory.levels.loss), label="plateaus of theory")
     flow_lines(axes, flow.time, flow.loss, label=exact[1])
@@ -208,7 +217,6 @@ def loss_panel(axes: Axes, view: View, *, title: str, epoch: float, exact: tuple
         figures.seed_lines(axes, drawn.time, drawn.loss.values, label=label)
     figures.loss_axes(axes, title=title)
     axes.set_xlim(0, settled(flow.time, flow.loss))
-    figures.epoch_axis(axes, epoch)
     axes.legend()
 
 
