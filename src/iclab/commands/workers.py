@@ -9,16 +9,19 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iclab.commands.terminal import progress
+from iclab.simulation.waiting import keeping, listening
 from iclab.store import Store
 from iclab.studies import STUDIES
 from iclab.study import Study
 
 if TYPE_CHECKING:
     import xarray as xr
-    from rich.progress import Progress
+
+    from iclab.commands.terminal import Progress
 
 __all__ = ["Job", "answers", "begin", "fetched", "fill"]
 
@@ -31,7 +34,7 @@ def fetched(
 ) -> "list[xr.DataTree]":
     """The result of each case of a study for its number of seeds: what is stored, and what is missing computed."""
     missing = {study.name: (case, store.missing(study, case, seeds)) for study, case, seeds in cases}
-    with progress(quiet=quiet) as bars:
+    with progress(quiet=quiet) as bars, listening(bars.inside), keeping(store.folder / "tmp"):
         if processes > 1:
             fill(store, missing, processes=processes, bars=bars)
         return [
@@ -46,13 +49,15 @@ def fill(store: Store, missing: Mapping[str, tuple[Any, list[int]]], *, processe
     shown = {name: bars.add_task(name, total=len(seeds)) for name, (_, seeds) in missing.items() if seeds}
     with ExitStack() as all_stored:
         buffers = {name: all_stored.enter_context(store.buffer(STUDIES[name])) for name in shown}
-        for (name, _, _), answer in answers(jobs, processes=processes):
+        for (name, _, _), answer in answers(jobs, processes=processes, unfinished=store.folder / "tmp"):
             buffers[name].add(answer)
             bars.advance(shown[name])
 
 
-def answers(jobs: Sequence[Job], *, processes: int) -> "Iterator[tuple[Job, xr.DataTree]]":
-    """The answer to each job, in the order in which they come.
+def answers(
+    jobs: Sequence[Job], *, processes: int, unfinished: Path | None = None
+) -> "Iterator[tuple[Job, xr.DataTree]]":
+    """The answer to each job, in the order in which they come; long ones keep their state in a folder.
 
     An interrupt ends the processes at once, and so does the end of this one, however it comes. An error in a job is
     raised here; ChildProcessError where a process is ended from outside.
@@ -62,7 +67,9 @@ def answers(jobs: Sequence[Job], *, processes: int) -> "Iterator[tuple[Job, xr.D
     context = multiprocessing.get_context("spawn")  # a forked JAX can hang
     watched, held = context.Pipe(duplex=False)  # whatever ends this process closes the end that it holds
     try:
-        with ProcessPoolExecutor(min(processes, len(jobs)), context, initializer=begin, initargs=(watched,)) as pool:
+        with ProcessPoolExecutor(
+            min(processes, len(jobs)), context, initializer=begin, initargs=(watched, unfinished)
+        ) as pool:
             try:
                 waiting = {pool.submit(_answer, job): job for job in jobs}
                 for done in as_completed(waiting):
@@ -82,9 +89,11 @@ def answers(jobs: Sequence[Job], *, processes: int) -> "Iterator[tuple[Job, xr.D
         watched.close()
 
 
-def begin(watched: Connection) -> None:
+def begin(watched: Connection, unfinished: Path | None = None) -> None:
     """Start a process: its parent alone answers Ctrl-C, and where the parent ends it ends as well."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if unfinished is not None:
+        keeping(unfinished).__enter__()  # as long as the process lives
     threading.Thread(target=_leave_with_parent, args=(watched,), daemon=True).start()
 
 
