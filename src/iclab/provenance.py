@@ -19,8 +19,8 @@ from iclab import __version__
 from iclab.files import installing
 
 __all__ = [
-    "LIBRARIES", "ORIGIN", "computing", "device", "environment", "kernel", "origin_attributes", "origins",
-    "peak_memory", "ranges", "simulating",
+    "LIBRARIES", "ORIGIN", "computing", "device", "environment", "kernel", "machine_memory", "origin_attributes",
+    "origins", "peak_memory", "ranges", "simulating",
 ]  # fmt: skip
 
 LIBRARIES = ("numpy", "scipy", "xarray", "jax", "jaxlib", "optax")
@@ -78,6 +78,14 @@ def kernel() -> str:
             name.restype = ctypes.c_char_p
             return f"{platform.machine()} {name().decode()}"
     return f"{platform.machine()} unknown"
+
+
+def machine_memory() -> float:
+    """Bytes of memory of this machine; infinite on a system that does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
 
 
 def peak_memory() -> float:

@@ -26,8 +26,8 @@ else:
     Axes = Figure = Key = Any  # for annotations of studies: neither matplotlib nor JAX is loaded for them
 
 __all__ = [
-    "PER_SEED", "SCHEMA", "Axes", "Figure", "Key", "Outcomes", "Preset", "Study", "View", "case_json", "dataset_at",
-    "joined", "seed_numbers",
+    "PER_SEED", "SCHEMA", "Axes", "Cost", "Figure", "Key", "Outcomes", "Preset", "Study", "View", "case_json",
+    "dataset_at", "joined", "seed_numbers",
 ]  # fmt: skip
 
 PER_SEED = ("seeds", "seconds", "memory")
@@ -47,6 +47,14 @@ class Preset:
     seeds: int = 4  # seeds that it is shown with
     seconds: Callable[[Any], float] | None = None  # that one seed of a case takes on one core, roughly
     size: tuple[float, float] = (7.0, 3.6)  # of the figure, in inches
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The work of one seed of a case, roughly."""
+
+    seconds: float  # on one core
+    memory: float  # bytes
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,7 @@ class Study:
     headline: bool = False  # whether the short report shows it
     unjudged: Mapping[str, str] = field(default_factory=dict)  # drawn variables of theory, and why no claim has them
     settle: Callable[[Any, frozenset[str], Any], Any] | None = None  # fills in what was not stated of a case
+    cost: Callable[[Any], Cost] | None = None  # of one seed of a case
     units: Callable[[Any], Mapping[str, float]] | None = None  # times of a step, and of an epoch of the published run
 
     def __new__(cls, *_: Any, **given: Any) -> "Study":
@@ -125,6 +134,13 @@ class Study:
     def settled(self, case: Any, stated: Iterable[str], *, like: Any) -> Any:
         """The case that was made from another by stating some fields, with the others following from its problem."""
         return case if self.settle is None else self.settle(case, frozenset(stated), like)
+
+    def estimate(self, case: Any) -> Cost | None:
+        """The work of one seed of a case; None where nothing is known of it."""
+        if self.cost is not None:
+            return self.cost(case)
+        seconds = self.preset(case).seconds
+        return None if seconds is None else Cost(seconds(case), 0.0)
 
     def clocks(self, case: Any) -> dict[str, float]:
         """The clocks that can tell the time of training of a case, each with the time of its unit, in units of τ."""

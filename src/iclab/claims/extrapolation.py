@@ -64,7 +64,7 @@ def _operator(powers: Sequence[Float[Array, "size"]], weights: Float[Array, "siz
 
 def _fits(gaps: Float[Array, "seed entry size"], powers: Sequence[Array], weights: Array) -> bool:
     """True where residuals of the means are no larger than their errors, in every entry."""
-    from scipy import stats
+    from scipy import special
 
     seeds, entries, count = gaps.shape
     error = np.fmax(gaps.std(axis=0, ddof=1), _shared_scatter(gaps)) / np.sqrt(seeds) if seeds > 1 else gaps[0] * 0
@@ -75,4 +75,4 @@ def _fits(gaps: Float[Array, "seed entry size"], powers: Sequence[Array], weight
     rest = mean - mean @ (np.linalg.pinv(weights[:, None] * design) * weights).T @ design.T
     freedom = count - design.shape[1]
     ratio = np.sum((rest / np.maximum(error, ROUNDING)) ** 2, axis=1) / freedom
-    return not np.any(ratio > stats.f.ppf(1 - MISFIT / entries, freedom, seeds - 1))
+    return not np.any(ratio > special.fdtri(freedom, seeds - 1, 1 - MISFIT / entries))

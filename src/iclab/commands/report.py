@@ -15,7 +15,7 @@ from iclab.commands.terminal import print_verdicts, writable
 from iclab.commands.verdicts import exit_code
 from iclab.commands.workers import fetched
 from iclab.files import written_whole
-from iclab.numerics import require, whole_number
+from iclab.numerics import one_of, require, whole_number
 from iclab.store import Store
 from iclab.studies import STUDIES
 from iclab.study import Study
@@ -64,9 +64,11 @@ def report(words: Sequence[str]) -> int:
         presets = [(study, *chosen_preset(study, flags)) for study in chosen]
         cases = [(study, size, preset.case, _seeds(preset.seeds, options)) for study, size, preset in presets]
     processes = whole_number("processes", options.processes)
+    for study, _, case, _ in cases:
+        one_of("clock", options.clock, study.clocks(case))
     folder, store = writable(options.out or Path("report")), Store(writable(options.stored))
     asked_for = [(study, case, seeds) for study, _, case, seeds in cases]
-    results = fetched(store, asked_for, processes=processes, quiet=options.quiet)
+    results = fetched(store, asked_for, processes=processes, quiet=options.quiet, published=options.published)
     shown = [(study, size, case, result) for (study, size, case, _), result in zip(cases, results, strict=True)]
     page = folder / "index.html"
     entries = written_page(page, shown, store, clock=options.clock)

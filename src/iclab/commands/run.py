@@ -1,11 +1,14 @@
 """The command `iclab run`: the question of one study, with a case of one's own."""
 
+import hashlib
+import inspect
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from iclab import __version__
 from iclab.claims import Verdict
 from iclab.commands.flags.cases import asked
 from iclab.commands.flags.helptext import listed
@@ -15,8 +18,8 @@ from iclab.commands.terminal import print_verdicts, writable
 from iclab.commands.verdicts import SCHEMA, as_json, exit_code
 from iclab.commands.workers import fetched
 from iclab.files import written_whole
-from iclab.numerics import require, whole_number
-from iclab.store import Store
+from iclab.numerics import one_of, require, whole_number
+from iclab.store import Store, digest
 from iclab.studies import STUDIES
 from iclab.study import Study
 
@@ -52,7 +55,10 @@ def run(words: Sequence[str]) -> int:
     processes = whole_number("processes", options.processes)
     store, shown = Store(writable(options.stored)), writable(options.out or options.stored)
     seeds = preset.seeds if options.seeds is None else options.seeds
-    result = fetched(store, [(study, case, seeds)], processes=processes, quiet=options.quiet)[0]
+    one_of("clock", options.clock, study.clocks(case))
+    result = fetched(
+        store, [(study, case, seeds)], processes=processes, quiet=options.quiet, published=options.published
+    )[0]
     whole = store.path(study, case)  # every seed; the figure shows those asked for, and is named for them
     stem = f"{whole.stem}-seeds-{len(study.asked(seeds))}"
     figures = _drawn(study, case, result, shown / stem, options)
@@ -87,15 +93,26 @@ def _help() -> str:
 
 
 def _drawn(study: Study, case: Any, result: "xr.DataTree", stem: Path, options: RunOptions) -> list[Path]:
-    """The figure in each form. Returns its files."""
-    from iclab import figures
-
-    figure = figures.drawn(study, case, result, clock=options.clock, size=options.figure_size)
+    """The figure in each form, drawn unless its files are of this very result. Returns the files."""
+    stamp = _stamp(study, result, options)
     paths = [Path(f"{stem}.{form}") for form in dict.fromkeys(options.format)]
-    for path in paths:
-        with written_whole(path) as file:
-            file.write_bytes(figures.as_bytes(figure, path.suffix[1:], name=study.name))
+    missing = [path for path in paths if not (path.exists() and stamp.encode() in path.read_bytes())]
+    if missing:
+        from iclab import figures
+
+        figure = figures.drawn(study, case, result, clock=options.clock, size=options.figure_size)
+        for path in missing:
+            with written_whole(path) as file:
+                file.write_bytes(figures.as_bytes(figure, path.suffix[1:], name=study.name, stamp=stamp))
     return paths
+
+
+def _stamp(study: Study, result: "xr.DataTree", options: RunOptions) -> str:
+    """A word that names all that a figure follows from: numbers, options, and the code that draws."""
+    drawing = [Path(inspect.getfile(study.figure)), *sorted((Path(__file__).parents[1] / "figures").glob("*.py"))]
+    ages = [path.stat().st_mtime_ns for path in drawing if path.exists()]
+    whole = f"{__version__} {digest(result)} {options.clock} {options.figure_size} {ages}"
+    return f"iclab-{hashlib.sha256(whole.encode()).hexdigest()[:32]}"
 
 
 def _summary(

@@ -12,7 +12,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iclab.commands.terminal import progress
+from iclab.commands.terminal import note, progress
+from iclab.commands.terminal.progressing import span
+from iclab.numerics import require
+from iclab.provenance import machine_memory
 from iclab.simulation.waiting import keeping, listening
 from iclab.store import Store
 from iclab.studies import STUDIES
@@ -30,10 +33,15 @@ Job = tuple[str, Any, int]
 
 
 def fetched(
-    store: Store, cases: Sequence[tuple[Study, Any, int]], *, processes: int, quiet: bool
+    store: Store, cases: Sequence[tuple[Study, Any, int]], *, processes: int, quiet: bool, published: bool
 ) -> "list[xr.DataTree]":
-    """The result of each case of a study for its number of seeds: what is stored, and what is missing computed."""
+    """The result of each case of a study for its number of seeds: what is stored, and what is missing computed.
+
+    Says before how long that takes where it is over a minute, and of published cases always. Raises ValueError for a case that memory cannot hold.
+    """
     missing = {study.name: (case, store.missing(study, case, seeds)) for study, case, seeds in cases}
+    for study, case, _ in cases:
+        _say_cost(study, case, len(missing[study.name][1]), processes, always=published)
     with progress(quiet=quiet) as bars, listening(bars.inside), keeping(store.folder / "tmp"):
         if processes > 1:
             fill(store, missing, processes=processes, bars=bars)
@@ -41,6 +49,25 @@ def fetched(
             store.fetch(study, case, seeds, track=lambda left, name=study.name: bars.track(left, description=name))
             for study, case, seeds in cases
         ]
+
+
+def _say_cost(study: Study, case: Any, seeds: int, processes: int, *, always: bool) -> None:
+    cost = study.estimate(case) if seeds else None
+    if cost is None:
+        return
+    at_once = min(processes, seeds)
+    need, have = cost.memory * at_once, machine_memory()
+    require(
+        need <= have,
+        f"memory must hold the training of {study.name}, about {need / 1e9:,.3g} GB; this machine has "
+        f"{have / 1e9:.3g} GB. Lower the dimension or the sizes, or ask theory alone with --seeds 0.",
+    )
+    seconds = cost.seconds * seeds
+    if always or seconds / at_once > 60:
+        time = f"{seconds / 3600:,.1f} hours" if always else span(seconds)
+        side_by_side = f", {at_once} seeds at once" if at_once > 1 else ""
+        held = f", {need / 1e9:.2g} GB of memory" if need > 1e8 else ""
+        note(f"{study.name}: about {time} on one core{side_by_side}{held}; Ctrl-C stops, and keeps finished seeds")
 
 
 def fill(store: Store, missing: Mapping[str, tuple[Any, list[int]]], *, processes: int, bars: "Progress") -> None:

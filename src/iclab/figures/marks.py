@@ -29,6 +29,7 @@ Item = TypeVar("Item")
 # Okabe and Ito's palette: distinguishable with every kind of color vision.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
 INK = "#222222"
+_UNSIGNED = {"Date", "Creator", "CreationDate", "Software"}  # what Matplotlib would say of the moment and itself
 _PIXELS = 200  # of a PNG, for each inch
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -100,16 +101,25 @@ def _plain_numbers(axes: "Axes") -> None:
             axis.set_minor_formatter(Plain(base))
 
 
-def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
-    """The figure as a file, "svg", "pdf" or "png", always the same bytes. `name` is the salt of its ids."""
+def as_bytes(figure: "Figure", form: str, *, name: str, stamp: str | None = None) -> bytes:
+    """The figure as a file, "svg", "pdf" or "png", always the same bytes. `name` is the salt of its ids.
+
+    `stamp` is a word that stands in the file as it is, among what is said of it.
+    """
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
     with rc_context({**_STYLE, "svg.hashsalt": name}):
-        unsigned: dict[str, dict[str, None]] = {
-            "svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}, "png": {"Software": None},
-        }  # fmt: skip
-        figure.savefig(buffer, format=form, metadata=unsigned[form], dpi=_PIXELS)
+        said: dict[str, dict[str, str | None]] = {
+            "svg": {"Date": None, "Creator": None, "Source": stamp},
+            "pdf": {"CreationDate": None, "Keywords": stamp},
+            "png": {"Software": None, "Comment": stamp},
+        }
+        said = {
+            kind: {key: word for key, word in words.items() if word or key in _UNSIGNED}
+            for kind, words in said.items()
+        }
+        figure.savefig(buffer, format=form, metadata=said[form], dpi=_PIXELS)
     return buffer.getvalue()
 
 

@@ -71,7 +71,7 @@ class Kept:
             return None
 
     def save(self, arrays: Callable[[], Sequence[np.ndarray]], *, now: bool = False) -> None:
-        """Keep the state, where ten seconds have gone since the last time, or now. A disk that is full is no error."""
+        """Keep the state, where ten seconds have gone since the last time, or now; a full disk is no error."""
         if self._path is None or not (now or time.monotonic() - self._last >= EVERY):
             return
         self._last = time.monotonic()

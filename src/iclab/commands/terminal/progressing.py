@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-__all__ = ["Progress", "progress"]
+__all__ = ["Progress", "progress", "span"]
 
 Item = TypeVar("Item")
 
@@ -112,15 +112,18 @@ def _told(task: _Task) -> str:
         what, done, total = task.inside
         parts.append(f"{what} {done:,} of {total:,}")
         if 0 < done < total:
-            parts.append(f"{_span((now - task.inner) * (total - done) / done)} left of this part")
+            parts.append(f"{span((now - task.inner) * (total - done) / done)} left of this part")
     if task.total and task.done:
-        parts.append(f"about {_span((now - task.began) * (task.total - task.done) / task.done)} left")
+        parts.append(f"about {span((now - task.began) * (task.total - task.done) / task.done)} left")
     else:
-        parts.append(f"{_span(now - task.began)} so far")
+        parts.append(f"{span(now - task.began)} so far")
     return ", ".join(parts)
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
+    """A time in words of a unit that suits it."""
     if seconds < 90:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:,.1f} hours" if seconds < 4 * 86400 else f"{seconds / 86400:,.0f} days"

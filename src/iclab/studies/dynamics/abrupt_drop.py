@@ -55,7 +55,7 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     trained = training.on_sequences(case, start, key=key)
     return {
-        "rates": training.by_rate(case, start),
+        "rates": training.by_rate(case, start, steps=training.until_settled(case, trained)),
         "sequences": training.by_sequences(case, trained),
         "drops": labeled({}, count=training.drops(trained.time, trained.loss[-1])),
     }
@@ -70,7 +70,7 @@ def figure(view: View, figure: Figure) -> None:
 
 
 STUDY = Study(
-    name="abrupt-drop", question=str(__doc__), version=2, headline=True,
+    name="abrupt-drop", question=str(__doc__), version=3, headline=True,
     presets={"quick": Preset(Case(), seeds=8), "full": Preset(Case(sequences=(5000, 20000, 80000)), seeds=8)},
     start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
     units=training.units(PUBLISHED.rate, problem=Case.problem),
@@ -80,5 +80,5 @@ STUDY = Study(
         RestsTend(), Share("drops/count", "On the largest training set the loss drops once.", least=0.5),
     ),
     vocabulary=training.LEVELS | following.WORDS | vocabulary(count=("n", "drops of the loss")),
-    unjudged=following.NOT_JUDGED, settle=following.settled(training.small_merged),
+    unjudged=following.NOT_JUDGED, cost=following.cost, settle=following.settled(training.small_merged),
 )  # fmt: skip

@@ -8,8 +8,9 @@ from typing import Any
 from iclab.attention import Layer, MergedAttention
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.studies.dynamics.training import LONGEST, TrainingCase
+from iclab.study import Cost
 
-__all__ = ["NOT_JUDGED", "WORDS", "limits", "settled"]
+__all__ = ["NOT_JUDGED", "WORDS", "cost", "limits", "settled"]
 
 FOLLOWED = "problem", "heads", "initial"  # fields from which the rate and the steps follow
 SEEDS = 8  # whose drops are predicted
@@ -19,6 +20,7 @@ VISIBLE, EVERY = 2e-3, 1e-4  # how close to its least value the loss is when vis
 FINEST = 16.0  # divisor of the largest stable rate, where that many steps are cheap
 CHEAP = 0.25  # share of the affordable steps up to which the rate is finer than it must be
 SECONDS = 2.0  # of stepping for one seed, so that a run of all takes about a minute at most, with its overhead
+RECORDS, COPIES = 400, 3  # of the weights along a run; arrays of a kind that are held at once
 FEWEST = 600  # steps, so that records differ
 
 WORDS = vocabulary(
@@ -53,7 +55,7 @@ def settled(start: Callable[[Any, int], Layer]) -> Callable[[Any, frozenset[str]
         coarsest = _stable_rate(case, starts[0])
         pace = case.rate if "rate" in stated or not isfinite(coarsest) else coarsest
         done = max(_time(case, one) for one in starts)
-        if SHORTEST * done / pace > most:
+        if SHORTEST * done / pace > most and not isinstance(starts[0], MergedAttention):  # whose time this is already
             done = max(_time(case, one, VISIBLE) for one in starts)
         horizon = MARGIN * done
         rate, steps = pace, case.steps
@@ -89,6 +91,18 @@ def _stable_rate(case: TrainingCase, start: Layer) -> float:
     else:
         steepest = dynamics.separate_sharpness(case.problem, heads=case.heads, initial=case.initial)
     return dynamics.stable_rate(case.problem, steepest, case.sequences)
+
+
+def cost(case: TrainingCase) -> Cost:
+    """The work of one seed: its steps, and the moments of all features that its training sets are."""
+    size = case.problem.dimension
+    features = size * (size + 1) * (size + 2) / 2
+    moments = 1e-9 * sum(case.sequences) * features**2
+    kept = RECORDS * case.heads * (1 + size**2)
+    return Cost(
+        1.0 + 1e-6 * case.steps * _microseconds(case) + moments,
+        8.0 * (COPIES * len(case.sequences) * features**2 + COPIES * kept),
+    )
 
 
 def _microseconds(case: TrainingCase) -> float:

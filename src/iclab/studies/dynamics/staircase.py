@@ -187,5 +187,5 @@ STUDY = Study(
         "theory/scalar/value": "heads of this start share modes; its ends and times are judged from a smaller one",
         "theory/flow/alignment": "in the limit of small starts it ends at 1, which is judged from a smaller start",
     },
-    settle=following.settled(training.small_separate),
+    cost=following.cost, settle=following.settled(training.small_separate),
 )  # fmt: skip
