@@ -37,7 +37,8 @@ def fetched(
 ) -> "list[xr.DataTree]":
     """The result of each case of a study for its number of seeds: what is stored, and what is missing computed.
 
-    Says before how long that takes where it is over a minute, and of published cases always. Raises ValueError for a case that memory cannot hold.
+    Says before how long that takes where it is over a minute, and of published cases always. Raises ValueError for
+    a case that memory cannot hold.
     """
     missing = {study.name: (case, store.missing(study, case, seeds)) for study, case, seeds in cases}
     for study, case, _ in cases:

@@ -5,6 +5,7 @@ with listening(lambda what, done, total: ...), keeping(folder):
 """
 
 import hashlib
+import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -65,7 +66,7 @@ class Kept:
         if self._path is None:
             return None
         try:
-            with np.load(self._path, allow_pickle=False) as file:
+            with np.load(io.BytesIO(self._path.read_bytes()), allow_pickle=False) as file:
                 return [file[f"arr_{place}"] for place in range(len(file.files))]
         except Exception:  # zip and npy raise errors of many kinds; the run then begins anew
             return None
