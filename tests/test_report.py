@@ -154,7 +154,7 @@ def test_every_claim_of_the_headline_studies_holds(folder: Path) -> None:
 
 def test_the_downloads_of_the_report_are_the_stored_results(folder: Path, tmp_path: Path) -> None:
     page = (folder / "index.html").read_text()
-    stored = {path.read_bytes() for path in (folder / "results").glob("*.nc")}
+    stored = {path.read_bytes() for path in folder.glob("*.nc")}
     carried = re.findall(r'href="data:application/x-netcdf;base64,([^"]+)"', page)
     assert {base64.b64decode(text) for text in carried} == stored
     copy = tmp_path / "copy.nc"
