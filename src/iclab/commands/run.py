@@ -35,7 +35,7 @@ ABOUT = "Put the question of one study: theory, simulation, verdict and figure."
 class RunOptions(Options):
     """Options of a run."""
 
-    processes: int = 1  # how many seeds run in parallel, on a core each
+    processes: int | None = None  # seeds in parallel, on a core each; default: as many as cores in a long run, else 1
     format: tuple[Literal["pdf", "svg", "png"], ...] = ("pdf",)  # forms of the figure
     figure_size: Literal["study", "slide", "column", "page"] = "study"  # 13.3 × 7.5, 3.4 or 7 inches wide, or its own
     page: bool = False  # write the page of this case too, a single file
@@ -52,7 +52,7 @@ def run(words: Sequence[str]) -> int:
     study = named(names[0] if names else "")
     size, preset = chosen_preset(study, flags)
     case, options = asked(study, preset.case, flags, RunOptions, command="run")
-    processes = whole_number("processes", options.processes)
+    processes = None if options.processes is None else whole_number("processes", options.processes)
     store, shown = Store(writable(options.stored)), writable(options.out or options.stored)
     seeds = preset.seeds if options.seeds is None else options.seeds
     one_of("clock", options.clock, study.clocks(case))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["LABELS", "TIME", "told"]
 
 TIME = "training time $t$  (units of $\\tau$)"
+_ROUND = (1.0, 2.0, 5.0)  # digits at which a log scale is marked
 LABELS = {"time": TIME, "steps": "steps of the run", "published": "epochs of the published run"}
 
 
@@ -42,13 +43,20 @@ def _second_axis(axes: "Axes", unit: float, label: str) -> None:
 
     top = axes.secondary_xaxis("top", functions=(counted, told_back))
     top.set_xlabel(label)
+    log = axes.get_xscale() == "log"
+    top.xaxis.set_major_formatter(lambda count, _: _number(count, log=log))
+    if log:
+        from matplotlib.ticker import LogLocator, NullLocator
+
+        top.xaxis.set_major_locator(LogLocator(subs=_ROUND))
+        top.xaxis.set_minor_locator(NullLocator())
 
 
 def _tell(axis: "Axis", unit: float, *, log: bool) -> None:
     """Ticks at round numbers of a unit, and these numbers beside them."""
     from matplotlib.ticker import AutoLocator, Locator, LogLocator, NullLocator
 
-    within = LogLocator() if log else AutoLocator()
+    within = LogLocator(subs=_ROUND) if log else AutoLocator()
 
     class Scaled(Locator):
         def __call__(self) -> Any:
@@ -65,5 +73,6 @@ def _tell(axis: "Axis", unit: float, *, log: bool) -> None:
 
 def _number(count: float, *, log: bool) -> str:
     if log and (count < 1e-2 or count >= 1e5):
-        return f"$10^{{{round(np.log10(count))}}}$"
+        digit, _, power = f"{count:.0e}".partition("e")
+        return f"${'' if digit == '1' else digit + '·'}10^{{{int(power)}}}$".replace("·", r" \cdot ")
     return f"{count:,.0f}" if abs(count - round(count)) < 1e-6 * max(1, abs(count)) else f"{count:.4g}"

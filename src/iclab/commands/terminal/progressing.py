@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 __all__ = ["Progress", "progress", "span"]
@@ -23,9 +23,9 @@ class _Task:
     name: str
     total: int | None
     done: int = 0
-    inside: tuple[str, int, int] | None = None  # what is counted, how many, of how many
+    inside: tuple[str, int, int] | None = None  # what was counted last, how many, of how many
     began: float = 0.0
-    inner: float = 0.0  # when the count inside began
+    parts: dict[str, tuple[float, int, int]] = field(default_factory=dict)  # when a count began, and where it is
 
 
 class Progress:
@@ -78,8 +78,9 @@ class Progress:
         """The part of the last task that is under way has come so far."""
         if self._tasks:
             task = self._tasks[-1]
-            if task.inside is None or task.inside[2] != total or done < task.inside[1]:
-                task.inner = time.monotonic()
+            began, before, of = task.parts.get(what, (time.monotonic(), 0, total))
+            again = of != total or done < before
+            task.parts[what] = (time.monotonic() if again else began, done, total)
             task.inside = (what, done, total)
 
     def _show(self) -> None:
@@ -112,7 +113,7 @@ def _told(task: _Task) -> str:
         what, done, total = task.inside
         parts.append(f"{what} {done:,} of {total:,}")
         if 0 < done < total:
-            parts.append(f"{span((now - task.inner) * (total - done) / done)} left of this part")
+            parts.append(f"{span((now - task.parts[what][0]) * (total - done) / done)} left of this part")
     if task.total and task.done:
         parts.append(f"about {span((now - task.began) * (task.total - task.done) / task.done)} left")
     else:
