@@ -16,7 +16,7 @@ from iclab.commands.verdicts import exit_code
 from iclab.commands.workers import fetched
 from iclab.files import written_whole
 from iclab.numerics import one_of, require, whole_number
-from iclab.store import Store
+from iclab.store import Store, write
 from iclab.studies import STUDIES
 from iclab.study import Study
 
@@ -109,6 +109,13 @@ def _entry(study: Study, size: str, case: Any, result: "xr.DataTree", store: Sto
 
     figure = figures.drawn(study, case, result, clock=clock)
     images = {form: figures.as_bytes(figure, form, name=study.name) for form in ("svg", "pdf")}
+    stored = store.path(study, case)
+    if not stored.exists():  # theory alone, which is not kept
+        stored = store.folder / "tmp" / stored.name
+        write(result, stored)
+    downloads = files_of(stored, result, images, name=study.name)
+    if stored.parent != store.folder:
+        stored.unlink()
     return Entry(
         name=study.name,
         question=study.question,
@@ -117,7 +124,7 @@ def _entry(study: Study, size: str, case: Any, result: "xr.DataTree", store: Sto
         verdicts=study.verdicts(result),
         unjudged=study.unjudged,
         figure=figures.inline(images["svg"], name=study.name),
-        downloads=files_of(store.path(study, case), result, images, name=study.name),
+        downloads=downloads,
         seconds=float(sum(result.attrs["seconds"])),
         seeds=[int(seed) for seed in result.attrs["seeds"]],
         origin={key: str(result.attrs[key]) for key in ("versions", "device", "precision", "iclab", "commit")},

@@ -34,14 +34,14 @@ def print_verdicts(study: str, verdicts: Sequence[Verdict]) -> None:
         )
 
 
-def _widths(lines: Sequence[Sequence[str]], room: int) -> list[int]:
+def _widths(lines: Sequence[Sequence[str]], space: int) -> list[int]:
     """Widths of the columns: as wide as they are, and where that is too much the widest of them narrower."""
     widths = [max(1, *map(_width, column)) for column in zip(*lines, strict=True)]
     least = [
         min(width, max(map(_longest, column))) for width, column in zip(widths, zip(*lines, strict=True), strict=True)
     ]
     for limits in (least, [1] * len(widths)):  # words are whole as long as that is possible
-        while sum(widths) + _GAP * (len(widths) - 1) > room:
+        while sum(widths) + _GAP * (len(widths) - 1) > space:
             spare = [width - limit for width, limit in zip(widths, limits, strict=True)]
             if max(spare) <= 0:
                 break

@@ -139,7 +139,7 @@ def _kept(
 ) -> Kept:
     """The state of this run; none is kept of one that draws as it goes."""
     leaves = jax.tree.leaves(data)
-    if any(jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in leaves):
+    if any(jax.numpy.issubdtype(jax.numpy.result_type(leaf), jax.dtypes.prng_key) for leaf in leaves):
         return Kept(None)
     name = f"{route.loss.__module__}.{route.loss.__qualname__} {data_axis} {rate!r} {BLOCK}"
     return kept(name, lambda: [np.asarray(part) for part in (*leaves, *weights, recorded)])
