@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Packages whose annotations `make shapes` checks; studies and outcomes refuse bad values by name instead.
 SHAPES := iclab.theory,iclab.simulation,iclab.spectra,iclab.inspection,iclab.planning,iclab.problem,iclab.numerics,iclab.attention,iclab.published
 
-.PHONY: help report test test-all shapes lint benchmarks clean
+.PHONY: help report test test-all shapes lint engines benchmarks clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,10 @@ lint: $(TESTED)  ## style, types, and who may import whom
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+engines: $(TESTED)  ## sweeps on a real Dask and, where Debian's packages are, a real SLURM, with kills
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[sim,test,cluster]"
+	$(BIN)/pytest -q -rs tests/engines/on_dask.py tests/engines/on_slurm.py
 
 benchmarks: $(TESTED)  ## speed, as ratios in one run
 	$(BIN)/python benchmarks

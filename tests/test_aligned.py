@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from iclab import Regression
 from iclab.attention import aligned_separate
-from iclab.theory.dynamics import aligned_loss, aligned_values, half_drop_shift, separate_flow
+from iclab.theory.dynamics import aligned_loss, aligned_values, entered_values, half_drop_shift, separate_flow
 from iclab.theory.dynamics.aligned import _falling_clock
 from iclab.theory.population import moments
 
@@ -100,3 +100,20 @@ def test_the_half_drop_shift_is_the_limit_of_small_aligned_starts(initial: float
     rest = np.cbrt(1 / (np.array(NON_WHITE.eigenvalues) * 32 / 31 + 1 / 31))
     values = np.diag(aligned_values(NON_WHITE, (initial,) * 4, half))
     assert_allclose((values / rest) ** 3, 1 - np.sqrt(0.5), rtol=1e-5)  # second order in the start
+
+
+def test_heads_that_are_entered_where_a_loss_drops_are_those_that_it_is_made_of() -> None:
+    time = np.concatenate([[0.0], np.geomspace(1, 4e5, 8000)])
+    starts = np.array([0.004, 0.003, 0.002, 0.0007])  # drops far apart
+    loss, values = aligned_loss(NON_WHITE, starts, time), aligned_values(NON_WHITE, starts, time)
+    found = entered_values(NON_WHITE, time, loss)
+    assert_allclose(found[0], starts, rtol=2e-3)  # a record is a step of .16 %, and starts are small
+    assert_allclose(found[-1], values[-1], rtol=1e-12)
+    short = entered_values(NON_WHITE, time[:5000], loss[:5000])
+    assert np.any(short[-1] == 0)  # modes that the curve does not reach
+    assert np.all(short[:, 0] > 0)
+
+
+def test_a_loss_with_another_number_of_times_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"loss must have one entry for each time; got \(2,\)"):
+        entered_values(NON_WHITE, [0.0, 1.0, 2.0], [1.0, 0.5])

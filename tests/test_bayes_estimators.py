@@ -1,5 +1,6 @@
 """Bayes estimators on drawn contexts against theory, limits and each other."""
 
+import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,7 +8,14 @@ from scipy.special import expit, roots_genlaguerre, roots_hermitenorm
 
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.simulation.keys import key_of
-from iclab.simulation.pretraining.estimators import drawn_dmmse_errors, drawn_ridge_errors, fittest_dmmse_errors
+from iclab.simulation.pretraining.estimators import (
+    drawn_dmmse_errors,
+    drawn_ridge_errors,
+    fittest_dmmse_errors,
+    log_tasks_at,
+    mean_dmmse_errors,
+    mean_fittest_errors,
+)
 from iclab.theory import estimators as theory
 
 
@@ -117,3 +125,19 @@ def test_impossible_contexts_are_refused(arguments: dict, message: str) -> None:
     if "tasks" not in arguments:
         with pytest.raises(ValueError, match=message):
             drawn_ridge_errors(**({"dimension": 3, "context_length": 5, "noise": 0.1, "key": key_of(0)} | arguments))
+
+
+def test_a_pool_at_finite_dimension_is_the_one_that_the_limit_calls_so() -> None:
+    for share, dimension in ((0.4, 96), (1.0, 20)):
+        tasks = np.exp(log_tasks_at(share, dimension))
+        assert_allclose(theory.effective_log_tasks(tasks, dimension), share, rtol=1e-12)
+
+
+def test_means_over_laws_are_those_of_each_with_a_key_of_its_own() -> None:
+    pools = [Pool(np.random.default_rng(seed).standard_normal((3, 4))) for seed in range(2)]
+    icl, idg = mean_dmmse_errors([ContextLaw(pool, 5, 0.2) for pool in pools], contexts=20, key=key_of(0))
+    alone = drawn_dmmse_errors(pools[1].vectors, 5, noise=0.2, contexts=20, key=jax.random.fold_in(key_of(0), 1))
+    assert (icl[1], idg[1]) == (alone.icl.mean(), alone.idg.mean())
+    huge = mean_fittest_errors(20, np.array([0.5]), alpha=1.0, noise=0.1, contexts=3, key=key_of(1))
+    sample = {"noise": 0.1, "contexts": 3, "key": jax.random.fold_in(key_of(1), 0)}
+    assert huge[0] == fittest_dmmse_errors(20, 20, log_tasks=log_tasks_at(0.5, 20), **sample).mean()

@@ -278,6 +278,20 @@ def test_a_drop_that_follows_too_soon_leaves_its_level_open() -> None:
     assert verdict.word == "open: the flow itself is not at its level after drop 1"
 
 
+def test_a_seed_whose_flow_takes_two_drops_as_one_says_nothing_of_the_first() -> None:
+    result, time = descents(), xr.DataArray(TIME, dims="time")
+    hurried = 0.5 / (1 + (time / 10) ** 4) + 0.4 / (1 + (time / 30) ** 4) + 0.1
+    groups, again = result.to_dict(), {"/simulation/sequences": (0, 1, 1), "/theory/flow": (0, 1, 1)}
+    for path, seeds in again.items():
+        groups[path] = groups[path].isel(seed=list(seeds)).assign_coords(seed=[0, 1, 2]).copy(deep=True)
+        groups[path].loss[2] = hurried if path == "/theory/flow" else hurried * (1 + 0.1 / groups[path].sequences)
+    three = xr.DataTree.from_dict(groups)
+    for claim in (RestsAtLevels(), RestsTend()):
+        assert claim.verdict(three).outcome == "holds"
+        lower = changed(three, "/theory/levels", loss=("plateau", [1.0, 0.43, 0.1]))
+        assert not claim.verdict(lower).holds  # by the two others
+
+
 def test_a_time_that_never_comes_in_a_seed_is_missing_there() -> None:
     groups = modes(seeds=16).to_dict()
     never = groups["/simulation/end"].copy(deep=True)
@@ -335,7 +349,8 @@ def test_a_theory_of_zero_needs_a_tolerance_in_its_own_unit() -> None:
     groups = modes(scatter=1e-3).to_dict()
     zero = groups["/theory/end"].assign(strength=("mode", np.zeros(3)))
     result = xr.DataTree.from_dict({**groups, "/theory/end": zero})
-    assert Agrees("end/strength", "It agrees.", 0.01).verdict(result).outcome == "does not hold"
+    assert Agrees("end/strength", "It agrees.", 0.01).verdict(result).reason.startswith("theory is zero")
+    assert Agrees("end/strength", "It agrees.", 0.01, unit="one").verdict(result).outcome == "does not hold"
     assert Agrees("end/strength", "It agrees.", 4.0, unit="one").verdict(result).outcome == "holds"
 
 

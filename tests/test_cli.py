@@ -94,7 +94,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["walk"], "command must be one of run, report, studies, plan, inspect, results, completion; got 'walk'"),
+        (["walk"], "command must be one of run, report, compare, studies, plan, inspect, sweep, collect, results"),
         (["run", "stairs"], "study must be one of abrupt-drop, staircase"),
         (["run"], "a study must be named; choose from abrupt-drop, staircase"),
         (["report", "--only", "stairs"], "study must be one of abrupt-drop, staircase"),
@@ -152,6 +152,30 @@ def test_unsorted_eigenvalues_are_sorted_and_said(tmp_path: Path, capsys: pytest
     said = capsys.readouterr()
     assert "note: eigenvalues came unsorted" in said.err
     assert json.loads(said.out)["case"]["problem"]["eigenvalues"] == [0.9, 0.1]
+
+
+def test_a_folder_that_cannot_be_written_still_shows_what_it_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    words = ("run", "abrupt-drop", *SMALL, "--out", str(tmp_path))
+    assert run(*words, "--seeds", "1") == 0
+    before = sorted(tmp_path.rglob("*"))
+    capsys.readouterr()
+    monkeypatch.setattr("tempfile.TemporaryFile", refused)
+    assert run(*words, "--seeds", "1", "--json") == 0
+    said = capsys.readouterr()
+    assert said.err.splitlines() == [
+        f"iclab: note: {tmp_path} cannot be written: what is stored there is shown, and no figure is drawn"
+    ]
+    assert json.loads(said.out)["verdicts"]
+    assert json.loads(said.out)["figure"] is None
+    for seeds in ("2", "0"):  # what is not stored is refused before the work
+        assert run(*words, "--seeds", seeds) == 2
+        assert "must be a folder that can be written" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_an_interrupt_says_so_and_leaves_nothing_half_written(

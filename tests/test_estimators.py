@@ -11,6 +11,7 @@ from iclab.theory.estimators import (
     nearest_task_errors,
     pool_dmmse_errors,
     ridge_error,
+    spectral_integrals,
     task_threshold,
 )
 from iclab.theory.finite_size import ContextLaw, Pool, SphereTasks
@@ -34,6 +35,18 @@ def test_ridge_error_and_threshold_are_those_of_drawn_inputs(alpha: float, noise
     assert_allclose(ridge_error(alpha, noise), noise + np.mean(noise / (noise + gram)), rtol=4e-3)
     # mutual information of a Gaussian channel: ½ log det(I + XᵀX/ρ)
     assert_allclose(task_threshold(alpha, noise), 0.5 * np.mean(np.log1p(gram / noise)), rtol=4e-3)  # one draw
+
+
+@pytest.mark.parametrize("alpha", [0.4, 1.0, 3.0])
+def test_integrals_over_the_spectrum_are_the_threshold_and_the_error_of_ridge_regression(alpha: float) -> None:
+    found = spectral_integrals(alpha, 0.2)
+    assert_allclose(found, (task_threshold(alpha, 0.2), ridge_error(alpha, 0.2)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("noise", [0.0, -0.1])
+def test_integrals_over_the_spectrum_ask_for_noise(noise: float) -> None:
+    with pytest.raises(ValueError, match="noise must be"):
+        spectral_integrals(1.0, noise)
 
 
 @pytest.mark.parametrize("r", [0.2, 1.0])

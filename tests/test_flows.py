@@ -377,5 +377,26 @@ def test_modes_from_large_starts_are_at_rest_after_one_of_their_short_times() ->
 @pytest.mark.parametrize(("falling", "blur"), [([1.0, 0.5, 0.6], 0.0), ([1.0, 0.5], 0.1)])
 def test_a_loss_that_rises_or_is_not_known_is_never_returned(falling: list[float], blur: float) -> None:
     with pytest.raises(ArithmeticError, match="the loss must fall along the flow"):
-        require_fall(np.array(falling), blur=blur)
-    require_fall(np.array([1.0, 0.5, 0.5 + 1e-10]), blur=1e-9)
+        require_fall(np.array(falling), height=1.0, blur=blur)
+    require_fall(np.array([1.0, 0.5, 0.5 + 1e-10]), height=1.0, blur=1e-9)
+
+
+@pytest.mark.parametrize("length", [10**6, 10**12])
+def test_flows_of_long_contexts_end_at_a_floor_far_below_their_start(length: int) -> None:
+    rng, time, spectrum = np.random.default_rng(0), np.geomspace(0.1, 1e3, 30), (1.0, 0.5)
+    problem = Regression(eigenvalues=spectrum, context_length=length)
+    law, tasks = moments(problem), modes.DiagonalTasks(spectrum, length)
+    heads = random_separate(2, 3, scale=0.05, rng=rng), random_merged(2, 3, scale=0.05, rng=rng)
+    p, q = 0.05 * rng.standard_normal((2, 2, 2))
+    for tolerance in (1e-9, 1e-6):
+        ends = [
+            separate_flow(law, heads[0], time, tolerance=tolerance).loss[-1],
+            merged_flow(law, heads[1], time, tolerance=tolerance).loss[-1],
+        ]
+        assert_allclose(ends, best_loss(law), rtol=0, atol=tolerance * law.null_loss)  # the tolerance of its height
+    alone = modes.single_head_flow(problem, start=(0.03, 0.02), time=time).loss[-1]
+    aligned = modes.exact_flow(tasks, start=(0.03, 0.02), time=time).loss[-1]
+    whole = modes.matrix_flow(tasks, start=(p, q), time=time).loss[-1]
+    assert_allclose(alone, best_loss(law), rtol=0, atol=1e-10)
+    # the balance of p and q, of order 1/N in the loss, settles in N units of time
+    assert_allclose([aligned, whole], modes.exact_least_loss(tasks), rtol=0, atol=1 / length + 1e-10)

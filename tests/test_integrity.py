@@ -81,6 +81,17 @@ def test_a_frozen_tensor_is_a_note() -> None:
     assert (finding.kind, finding.severity, finding.tensors) == ("frozen tensors", "note", ("first",))
 
 
+@pytest.mark.parametrize("cast", [np.float16, np.int8])
+def test_a_frozen_tensor_that_one_step_stores_in_another_type_is_no_mix_up(cast: type) -> None:
+    states = trained(range(6))
+    for state in states:
+        state["frozen"] = np.linspace(1, 2, 64).reshape(8, 8)
+    states[3] = {name: array.astype(cast) for name, array in states[3].items()}
+    told = [one for one in found(range(6), states).findings if "frozen" in one.tensors]
+    assert not any("mixed up" in one.message for one in told)
+    assert any(one.kind == "type changes" for one in told)
+
+
 def test_two_tensors_that_change_places_are_found() -> None:
     states = trained(STEPS)
     states[3] = {**states[3], "first": states[2]["second"], "second": states[2]["first"]}

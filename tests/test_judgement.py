@@ -146,4 +146,5 @@ def test_rates_of_error_are_those_that_are_stated(law: str, rho: float, seeds: i
     right = outcomes(law, seeds, rho, bias=0.0, tolerance=1e-9, count=4000)
     assert right.count("does not hold") <= (61 if law in SKEWED else 11)
     wrong = outcomes(law, seeds, rho, bias=1.2, tolerance=1.0, count=4000)
-    assert wrong.count("holds") <= 200
+    alone = rho == 1 and law in SKEWED and seeds <= 4  # one skewed entry: Student's interval is short on one side
+    assert wrong.count("holds") <= (300 if alone else 200)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from iclab import figures
@@ -91,6 +92,20 @@ def test_a_legend_without_a_place_moves_below_and_the_panel_keeps_its_size() -> 
     assert legend is not None
     assert legend.get_window_extent().y0 >= 0
     assert legend.get_window_extent().y1 <= label.y0 + 1  # pixels
+
+
+def test_a_legend_keeps_the_color_of_its_paper_where_it_moves_below() -> None:
+    def draw(figure: Figure) -> None:
+        axes: Axes = figure.subplots()
+        for i in range(20):
+            axes.plot([0, 1], [i / 19, i / 19], color="w", label=None if i else "white")
+        axes.legend(facecolor="#777777")
+
+    (axes,) = figures.sketched(draw, size=(4.0, HEIGHT)).axes
+    legend = axes.get_legend()
+    assert legend is not None
+    assert legend.get_window_extent().y1 < axes.bbox.y0
+    assert to_hex(legend.get_frame().get_facecolor()) == "#777777"
 
 
 def test_a_legend_below_takes_as_many_columns_as_fit() -> None:

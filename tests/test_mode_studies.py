@@ -18,7 +18,7 @@ from iclab.studies.modes import (
     sgd_noise,
     training,
 )
-from iclab.theory import modes
+from iclab.theory import modes, population
 
 
 def largest_gap(case: mode_staging.Case, length: int) -> float:
@@ -87,10 +87,13 @@ def test_flows_from_drawn_contexts_are_those_of_their_examples_together() -> Non
 def test_followed_losses_begin_at_that_of_no_weights() -> None:
     case = replace(sgd_noise.Case(), contexts=20_000, steps=20)
     drawn = drawn_squares(case.problem, case.contexts, key=key_of(0))
-    losses = sgd_noise.followed(case, drawn, 0.01, 8)
+    losses = drawn.followed(case.steps, rate=0.01, batch=8)[case.records]
     assert losses.shape == (11,)
     assert_allclose(losses[0], 2.3, rtol=0.02)  # 1.5 + .6 + .2
     assert np.all(np.diff(losses) < 0)
+    given = np.stack([np.zeros((2, 2)), np.diag([0.3, 0.2])])
+    law = population.moments(case.problem)
+    assert_allclose(drawn.losses_of(given), [losses[0], population.loss(law, given[1])], rtol=0.01)  # drawn moments
 
 
 def test_balances_of_modes_are_those_of_the_diagonals() -> None:

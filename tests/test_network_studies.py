@@ -13,11 +13,11 @@ from iclab.simulation.networks import optimizers, runs
 from iclab.simulation.sequences import PeriodicSequences
 from iclab.simulation.sequences.batches import Batch
 from iclab.spectra import checkpoints
+from iclab.spectra.observation import row_spaces
 from iclab.spectra.observation.observing import observe
 from iclab.spectra.observation.selection import Selection
 from iclab.studies import STUDIES
 from iclab.studies.networks import grokking, icl_emergence
-from iclab.studies.networks import spectra as network_spectra
 from iclab.testing import check_study
 
 SMALL = networks.Transformer(length=8, outputs=6, vocabulary=6, layers=2, width=12, heads=2, positions="shortformer")
@@ -36,7 +36,7 @@ def states(count: int) -> list[networks.Parameters]:
 
 def test_circuits_read_what_an_inspection_of_the_same_states_reads() -> None:
     kept = states(3)
-    found = network_spectra.curves([0, 5, 9], network_spectra.head_circuits(kept, 1, heads=2))
+    found = row_spaces.curves([0, 5, 9], row_spaces.head_circuits(kept, 1, heads=2))
     config = {"model_type": "iclab", "heads": 2}
     seen = observe(
         checkpoints.of_states(kept, [0, 5, 9], config=config),
@@ -60,7 +60,7 @@ def test_circuits_read_what_an_inspection_of_the_same_states_reads() -> None:
 def test_levels_are_those_of_starts_of_the_network() -> None:
     case = replace(icl_emergence.Case(), width=12, heads=2)
     level = icl_emergence.theory(case)["levels"].effective_rank[0].mean()
-    found = network_spectra.curves([*range(20)], network_spectra.head_circuits(states(20), 1, heads=2))
+    found = row_spaces.curves([*range(20)], row_spaces.head_circuits(states(20), 1, heads=2))
     spread = found.effective_rank[0].std(ddof=1)
     assert_allclose(found.effective_rank[0].mean(), level, atol=4 * spread / np.sqrt(20))  # standard errors
 
@@ -73,7 +73,7 @@ def test_levels_of_wide_matrices_are_known_by_hand() -> None:
 
 def test_norms_are_taken_over_their_own_largest() -> None:
     first, second = ([scale * np.eye(3) for scale in scales] for scales in ((1.0, 4.0, 2.0), (5.0, 1.0, 10.0)))
-    assert_allclose(network_spectra.least_norms([first, second]), [0.25, 0.1, 0.5])
+    assert_allclose(row_spaces.least_norms([first, second]), [0.25, 0.1, 0.5])
 
 
 @pytest.mark.parametrize("name", TINY)

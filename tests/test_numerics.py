@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab.numerics import increasing_grid, increasing_root, nonnegative, require
-from iclab.numerics.minima import golden_section, least
+from iclab.numerics.minima import golden_section, least, scanned, vertex
+from iclab.numerics.roots import border
 
 
 @pytest.mark.parametrize("exponent", [-300, -12, 0, 12, 300])
@@ -136,3 +137,18 @@ def test_least_points_of_many_functions_are_polished_between_grid_points() -> No
     assert_allclose(found, centre, rtol=2e-9)  # the tolerance of the golden section
     assert least(np.exp, np.geomspace(0.1, 10, 5)) == 0.1  # an end stays that end
     assert_allclose(golden_section(lambda x: (x - 2) ** 2 + 1, 0.1, 9.0), 2, rtol=1e-7)  # half of the digits
+
+
+def test_a_scan_finds_the_least_point_and_the_ends() -> None:
+    points, best = np.geomspace(1e-4, 1e4, 801), np.array([0.03, 1.7, 200.0])
+    found = scanned(lambda x: 2 - 1 / (1 + np.log(x / best) ** 2), points, lowest=1e-4)
+    assert_allclose(found, best, rtol=1e-4)  # third order in a step of 2 %
+    rising = scanned(lambda x: 1 + np.array([1.0, -0.5]) * (1 - 1 / (1 + x)), points, lowest=1e-12)
+    assert_array_equal(rising, [0.0, np.inf])
+    assert_allclose(vertex(2.0, np.log(np.array([1.0, 2.0, 4.0]) / 3) ** 2, 2.0), 3.0, rtol=1e-14)
+
+
+def test_a_border_is_where_a_condition_turns_in_each_bracket() -> None:
+    ends = np.array([0.3, 2.5])
+    found = border(lambda x: x < ends, np.zeros(2), np.full(2, 4.0), halvings=30)
+    assert_allclose(found, ends, atol=4 * 2.0**-30)

@@ -9,15 +9,14 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from iclab import Ratios
+from iclab.claims import Coverage
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.problem.readouts import exact_error
+from iclab.simulation.pretraining.scoring import scored
 from iclab.studies import STUDIES
-from iclab.studies.pretraining.dmmse import integrals
-from iclab.studies.pretraining.forecast import Coverage
-from iclab.studies.pretraining.links import leverage_mean, pool_mean, scored
+from iclab.studies.pretraining.links import leverage_mean, pool_mean
 from iclab.studies.pretraining.runs import Draws, Grid
-from iclab.studies.pretraining.sizes import Span, law_of, scanned, vertex
-from iclab.theory.estimators import ridge_error, task_threshold
+from iclab.studies.pretraining.sizes import Span, law_of
 from iclab.theory.finite_size import leverage_errors, pool_errors
 from iclab.theory.generalization import errors
 
@@ -166,30 +165,13 @@ def test_a_readout_is_scored_on_contexts_as_its_exact_error_says() -> None:
         assert error < 0.05 * np.mean(drawn)
 
 
-def test_a_scan_finds_the_least_point_and_the_ends() -> None:
-    points, best = np.geomspace(1e-4, 1e4, 801), np.array([0.03, 1.7, 200.0])
-    found = scanned(lambda x: 2 - 1 / (1 + np.log(x / best) ** 2), points, lowest=1e-4)
-    assert_allclose(found, best, rtol=1e-4)  # third order in a step of 2 %
-    rising = scanned(lambda x: 1 + np.array([1.0, -0.5]) * (1 - 1 / (1 + x)), points, lowest=1e-12)
-    assert_array_equal(rising, [0.0, np.inf])
-    assert_allclose(vertex(2.0, np.log(np.array([1.0, 2.0, 4.0]) / 3) ** 2, 2.0), 3.0, rtol=1e-14)
-
-
-@pytest.mark.filterwarnings("ignore:invalid value")
-@pytest.mark.parametrize("alpha", [0.4, 1.0, 3.0])
-def test_integrals_over_the_spectrum_are_the_threshold_and_the_error_of_ridge_regression(alpha: float) -> None:
-    found = integrals(np.array([0.0, 5.0]), alpha=alpha, noise=0.2)
-    assert_allclose(found["integral"].log_tasks, task_threshold(alpha, 0.2), rtol=1e-8)
-    assert_allclose(found["integral"].error, ridge_error(alpha, 0.2), rtol=1e-8)
-    assert_allclose(found["known_pool"].idg, [0.2, ridge_error(alpha, 0.2)], rtol=1e-8)
-
-
 @pytest.mark.parametrize(("inside", "outcome"), [(0.96, "holds"), (0.9, "open"), (0.6, "does not hold")])
 def test_coverage_counts_the_fresh_runs_of_all_seeds(inside: float, outcome: str) -> None:
     axes = {"seed": np.arange(4), "tau": [0.5, 2.0]}
+    words = {f"band/{name}_covered": name for name in ("icl", "idg")}
     covered = {f"{name}_covered": (("seed", "tau"), np.full((4, 2), inside)) for name in ("icl", "idg")}
     band = xr.Dataset({**covered, "fresh": ("seed", np.full(4, 50))}, axes)
-    verdict = Coverage(0.9).verdict(xr.DataTree.from_dict({"simulation/band": band}))
+    verdict = Coverage(0.9, words).verdict(xr.DataTree.from_dict({"simulation/band": band}))
     assert verdict.outcome == outcome
     assert verdict.evidence[0][1] == f"{round(400 * inside)} of 400"
 

@@ -202,6 +202,22 @@ def test_one_plain_step_is_the_best_linear_attention_exactly_when_inputs_are_whi
     assert np.argmin(losses) == 1
 
 
+def test_a_list_of_preconditioners_takes_one_step_each() -> None:
+    rng = np.random.default_rng(5)
+    x, y, q = rng.standard_normal((3, 7, 2)), rng.standard_normal((3, 7)), rng.standard_normal((3, 2))
+    first, second = rng.standard_normal((2, 2, 2)) / 4
+    one = np.einsum("bn,bnd,ed->be", y, x, first) / 7
+    two = one + np.einsum("bn,bnd,ed->be", y - np.einsum("bnd,bd->bn", x, one), x, second) / 7
+    answers = gradient_steps.descended(x, y, q, preconditioner=[first, second])
+    assert_allclose(answers, np.sum(two * q, axis=1), rtol=1e-13)
+    looped = gradient_steps.descended(x, y, q, preconditioner=[first] * 3)
+    assert_allclose(looped, gradient_steps.descended(x, y, q, preconditioner=first, steps=3), rtol=1e-13)
+    with pytest.raises(ValueError, match="steps must be left out with a list of 2 preconditioners; got 2"):
+        gradient_steps.descended(x, y, q, preconditioner=[first, second], steps=2)
+    with pytest.raises(ValueError, match="steps must be a whole number"):
+        gradient_steps.descended(x, y, q, preconditioner=first)
+
+
 def test_one_step_with_the_best_preconditioner_answers_as_linear_attention() -> None:
     rng = np.random.default_rng(0)
     x, w, q = rng.standard_normal((5, 10, 3)), rng.standard_normal((5, 3)), rng.standard_normal((5, 3))

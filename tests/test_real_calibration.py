@@ -18,7 +18,7 @@ class Row(NamedTuple):
     seeds: int = 3  # of a group
 
 
-ROWS = (Row("sgd-noise"), Row("finite-context"), Row("mode-staging"), Row("conservation"))
+ROWS = (Row("sgd-noise"), Row("finite-context"), Row("mode-staging"), Row("conservation"), Row("abrupt-drop"))
 
 
 def part(result: xr.DataTree, seeds: slice) -> xr.DataTree:

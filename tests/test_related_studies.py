@@ -10,7 +10,7 @@ from iclab.simulation.keys import key_of
 from iclab.simulation.related import low_rank, patterns, token_networks
 from iclab.simulation.related.softmax_windows import WindowShape, drawn_errors
 from iclab.studies import STUDIES
-from iclab.studies.related import pattern_selection, rank_robustness, separate_tokens, softmax_window
+from iclab.studies.related import rank_robustness, separate_tokens, softmax_window
 from iclab.theory import softmax as window
 
 
@@ -86,13 +86,13 @@ def test_tokens_alternate_and_the_query_has_no_label() -> None:
 
 
 def test_tasks_of_training_and_of_the_test_share_no_pair() -> None:
-    ring, unseen = pattern_selection.tasks(pattern_selection.Case())
+    ring, unseen = patterns.ring_tasks(6)
     assert (len(ring), len(unseen)) == (6, 24)
     assert not {tuple(pair) for pair in ring} & {tuple(pair) for pair in unseen}
 
 
 def test_patterns_out_of_the_domain_are_sums_of_two() -> None:
-    mixed = pattern_selection.summed(pattern_selection.Case(), 1.2)
+    mixed = patterns.Patterns.orthogonal(6, 24, 3.0, patterns.ring_tasks(6)[0]).summed(1.2)
     assert_allclose(mixed.relevant[0, :3], [1.8, 1.8, 0], atol=1e-15)  # 1.2/2 × β = 3
     assert len(mixed.tasks) == 6
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import gammaln, ive
+from scipy.special import gamma, gammaln, ive
 
 from iclab.theory import softmax as window
 from iclab.theory.softmax.attention_weights import angles, weight_products, weight_products_and_derivatives
@@ -316,6 +316,15 @@ def test_known_effective_contexts() -> None:
         for noise in (0.01, 0.1, 1.0)
     ]
     assert_allclose(found, [4.2, 7.0, 19.0], atol=0.05)  # known to a decimal
+
+
+@pytest.mark.parametrize("dimension", [2, 10])
+@pytest.mark.parametrize("length", [10**9, 10**12, 10**15, 10**17])
+def test_the_effective_context_keeps_its_digits_in_long_contexts(dimension: int, length: int) -> None:
+    # n Z(w)²/Z(2w) in long contexts, Z(w) = E exp(w t), a Bessel function: up to terms of order 1/n
+    order, scale = dimension / 2 - 1, 5.0
+    known = length * ive(order, scale) ** 2 / ive(order, 2 * scale) * gamma(dimension / 2) * (4 / scale) ** order
+    assert_allclose(window.effective_context(scale, dimension=dimension, context_length=length), known, rtol=1e-7)
 
 
 @pytest.mark.parametrize(("offset", "known"), [(0.0, 0.0230088496), (1.0, 1.0773006135)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from iclab.numerics.curves import stages
+from iclab.numerics.curves import at_rests, drop_count, half_drop_time, stages
 
 LOG_TIME = np.linspace(0, 10, 1001)
 TIME = np.exp(LOG_TIME)
@@ -64,7 +64,7 @@ def test_the_start_at_time_zero_only_sets_the_unit() -> None:
     ("time", "loss", "message"),
     [
         ([0, 1, 2], [1, 1], "two lists of one length"),
-        ([0, 1], [1, 1], "at least two positive times"),
+        ([0, 1], [1, 1], r"at least two positive times; got \[0.0, 1.0\]. A curve of training needs two steps"),
         ([0, 2, 1], [1, 1, 1], "time must increase"),
         ([-1, 1, 2], [1, 1, 1], "time must increase"),
         ([0, 1, np.inf], [1, 1, 1], "time must increase"),
@@ -82,3 +82,21 @@ def test_fractions_outside_zero_and_one_are_refused_by_name(name: str) -> None:
     for fraction in (0.0, 1.0, np.nan):
         with pytest.raises(ValueError, match=f"{name} must be a fraction"):
             stages(TIME, np.ones_like(TIME), **{name: fraction})
+
+
+def test_the_half_drop_time_is_where_a_curve_passes_the_middle_of_its_ends() -> None:
+    time = np.linspace(0, 10, 101)
+    assert_allclose(half_drop_time(time, 3 - 0.2 * time), 5.0, rtol=1e-12)
+
+
+def test_drops_are_one_fewer_than_stages() -> None:
+    assert drop_count(TIME, staircase([1.0, 0.6, 0.3], [3.0, 6.0])) == 2
+    assert drop_count(TIME, 1 / (1 + LOG_TIME)) == 0  # a curve that never rests
+
+
+def test_predictions_are_taken_where_the_loss_rests() -> None:
+    time = np.geomspace(1, 1000, 7)
+    loss = np.array([1.0, 0.99, 0.52, 0.5, 0.49, 0.1, 0.1])
+    predictions = np.arange(7.0)[:, None]
+    taken = at_rests(time, loss, predictions, np.array([1.0, 0.5, 0.1, 0.0]))
+    assert_allclose(taken[:, 0], [3, 6, np.nan])

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from iclab import Regression, SeparateAttention
 from iclab.simulation.keys import key_of
 from iclab.simulation.linear.contexts import draw
-from iclab.simulation.linear.stationary import search
+from iclab.simulation.linear.stationary import Found, search
 from iclab.simulation.linear.statistics import Statistics, statistics
 from iclab.theory import population
 
@@ -48,3 +48,10 @@ def test_searches_that_do_not_fit_are_refused() -> None:
         search(known, starts(1)[0], iterations=1)
     with pytest.raises(ValueError, match="starts must read as many features as the statistics hold, 9; got 4"):
         search(law(Regression((0.5, 0.3, 0.2), 9)), starts(1), iterations=1)
+
+
+def test_losses_of_searches_that_end_elsewhere_count_for_nothing() -> None:
+    found = Found(np.array([0.5, 1.0, 0.7, 0.5 + 1e-9]), np.array([1e-12, 1e-13, 1e-3, 1e-12]))
+    rule = {"vanishing": 1e-9, "same": 1e-6}
+    assert_allclose(found.losses(2, **rule), [0.5, 1.0], rtol=1e-8)
+    assert np.all(np.isinf(found.losses(3, **rule)))  # one was predicted that is not found

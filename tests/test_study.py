@@ -84,7 +84,7 @@ def test_results_of_single_seeds_join_into_the_result_of_all() -> None:
 
 def test_a_joined_result_names_each_environment_with_the_seeds_that_it_made(monkeypatch: pytest.MonkeyPatch) -> None:
     here = study().run(seeds=(0, 1, 5))
-    monkeypatch.setattr("iclab.study.environment", lambda: {**environment(), "commit": "abc"})
+    monkeypatch.setattr("iclab.study.labels.environment", lambda: {**environment(), "commit": "abc"})
     there = study().run(seeds=(2, 4))
     both = joined([there, here])
     assert both.attrs["commit"] == f"{here.attrs['commit']} (seeds 0-1, 5); abc (seeds 2, 4)"

@@ -7,12 +7,9 @@ from numpy.testing import assert_allclose
 from iclab.theory.population import best_loss, moments_from
 from iclab.theory.related.pattern_matching import matching_floor
 from iclab.theory.tokens import mixing as token_mixing
+from iclab.theory.tokens.mixing import attention_loss
 
 PAPER = {"dimension": 5, "masked": True}
-
-
-def mixed(pairs: int, *, dimension: int, **how: float) -> float:
-    return token_mixing.best_loss(*token_mixing.attention_mixing(pairs, **how), dimension=dimension)
 
 
 def network_squares(
@@ -49,32 +46,40 @@ def test_known_losses_of_matched_tokens_and_of_the_construction() -> None:
     ("gain", "known"), [(1, 0.7179979325), (3, 0.4937043896), (10, 0.2603859288), (100, 0.1693750876)]
 )
 def test_known_losses_of_positions(gain: float, known: float) -> None:
-    assert_allclose(mixed(30, dimension=5, masked=True, gain=gain), known, rtol=1e-8)
+    assert_allclose(attention_loss(30, dimension=5, masked=True, gain=gain), known, rtol=1e-8)
 
 
 @pytest.mark.parametrize(("pairs", "known"), [(10, 0.649207), (30, 0.568977)])
 def test_known_losses_at_the_best_values(pairs: int, known: float) -> None:
     x_value, y_value = token_mixing.best_value_scales(pairs, dimension=5, masked=True)
-    assert_allclose(mixed(pairs, dimension=5, masked=True, x_value=x_value, y_value=y_value), known, rtol=1e-5)
+    assert_allclose(
+        attention_loss(pairs, dimension=5, masked=True, x_value=x_value, y_value=y_value),
+        known,
+        rtol=1e-5,
+    )
 
 
 @pytest.mark.slow
 def test_known_loss_at_the_best_values_of_a_hundred_pairs() -> None:
     x_value, y_value = token_mixing.best_value_scales(100, dimension=5, masked=True)
-    assert_allclose(mixed(100, dimension=5, masked=True, x_value=x_value, y_value=y_value), 0.499197, rtol=1e-5)
+    assert_allclose(
+        attention_loss(100, dimension=5, masked=True, x_value=x_value, y_value=y_value),
+        0.499197,
+        rtol=1e-5,
+    )
 
 
 @pytest.mark.parametrize("pairs", [3, 10, 30])
 @pytest.mark.parametrize("values", [(1.0, 1.0), (2.0, -0.4), (-1.0, 1.0)])
 def test_without_mask_and_positions_no_length_helps(pairs: int, values: tuple) -> None:
-    found = mixed(pairs, dimension=5, masked=False, x_value=values[0], y_value=values[1])
+    found = attention_loss(pairs, dimension=5, masked=False, x_value=values[0], y_value=values[1])
     assert_allclose(found, 6 / 7, rtol=1e-10)  # (d + 1)/(d + 2)
 
 
 @pytest.mark.parametrize("masked", [True, False])
 def test_strong_positions_match_every_pair_with_or_without_mask(masked: bool) -> None:
     # masked, an x token sees no y of its own, but its y sees both; G is still a multiple of the identity
-    assert_allclose(mixed(30, dimension=5, masked=masked, gain=1e12), 1 / 6, rtol=1e-9)
+    assert_allclose(attention_loss(30, dimension=5, masked=masked, gain=1e12), 1 / 6, rtol=1e-9)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.4])
@@ -104,7 +109,7 @@ def test_the_best_readout_has_no_slope() -> None:
 
 def test_long_contexts_without_positions_gain_logarithmically() -> None:
     lengths = np.array([30, 200, 1000])
-    exact = np.array([mixed(int(pairs), dimension=5, masked=True) for pairs in lengths])
+    exact = np.array([attention_loss(int(pairs), dimension=5, masked=True) for pairs in lengths])
     law = 1 / (1 + np.log(lengths) / 10)  # 1/(1 + log D/(2d)): tr G = log D + 0.31, |G|² ~ 2 log D
     assert_allclose(exact, law, rtol=0.05)  # corrections of relative order 1/log D
     assert exact[-1] > 0.5

@@ -8,12 +8,8 @@ from numpy.testing import assert_allclose
 
 from iclab import Regression
 from iclab.attention import random_separate
-from iclab.simulation.linear.stationary import Found
 from iclab.studies import STUDIES
-from iclab.studies.dynamics.fixed_points import different
-from iclab.studies.dynamics.principal_components import resting
 from iclab.studies.dynamics.rank_staircase import with_idle_pairs
-from iclab.studies.dynamics.training import half_drop_time
 
 
 @pytest.mark.parametrize(
@@ -48,11 +44,6 @@ def test_lists_of_numbers_are_kept_as_floats() -> None:
     assert {type(factor) for factor in factors} == {float}
 
 
-def test_the_half_drop_time_is_where_a_curve_passes_the_middle_of_its_ends() -> None:
-    time = np.linspace(0, 10, 101)
-    assert_allclose(half_drop_time(time, 3 - 0.2 * time), 5.0, rtol=1e-12)
-
-
 def test_idle_pairs_do_not_change_the_layer() -> None:
     layer = random_separate(3, 4, 2, scale=0.5, rng=np.random.default_rng(0))
     wider = with_idle_pairs(layer, 5)
@@ -80,12 +71,6 @@ def test_tilted_laws_keep_trace_and_order() -> None:
     assert_allclose(case.laws()["tasks"][0].task_eigenvalues, 4 * np.array([3, 4, 6, 12]) / 25, rtol=1e-15)
 
 
-def test_losses_of_searches_that_end_elsewhere_count_for_nothing() -> None:
-    found = Found(np.array([0.5, 1.0, 0.7, 0.5 + 1e-9]), np.array([1e-12, 1e-13, 1e-3, 1e-12]))
-    assert_allclose(different(found, 2), [0.5, 1.0], rtol=1e-8)
-    assert np.all(np.isinf(different(found, 3)))  # one was predicted that is not found
-
-
 def test_few_heads_are_predicted_to_rest_at_small_sets_alone() -> None:
     study = STUDIES["fixed-points"]
     case = replace(study.quick, heads=1, searches=1)
@@ -93,11 +78,3 @@ def test_few_heads_are_predicted_to_rest_at_small_sets_alone() -> None:
     # null loss 1; λ/a with a = 1 + (1 + 1/λ)/31 for λ = .6, .28, .12
     contribution = np.array([0.6, 0.28, 0.12]) / (1 + (1 + 1 / np.array([0.6, 0.28, 0.12])) / 31)
     assert_allclose(points, np.sort([1, *(1 - contribution)]), rtol=1e-12)
-
-
-def test_predictions_are_taken_where_the_loss_rests() -> None:
-    time = np.geomspace(1, 1000, 7)
-    loss = np.array([1.0, 0.99, 0.52, 0.5, 0.49, 0.1, 0.1])
-    predictions = np.arange(7.0)[:, None]
-    taken = resting(time, loss, predictions, np.array([1.0, 0.5, 0.1, 0.0]))
-    assert_allclose(taken[:, 0], [3, 6, np.nan])

@@ -19,7 +19,7 @@ reveal_type(iclab.spectra.read("x"))
 iclab.Regresion
 iclab.theory.dynamic
 """
-SEEN = ("Regression", "Moments", "DataTree", "Study", "Series")
+SEEN = ("Regression", "Moments", "Result", "Study", "Series")
 
 
 def checked(tmp_path: Path, *command: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from iclab import inspection as inspection
     from iclab import numerics as numerics
     from iclab import outcomes as outcomes
+    from iclab import overlay as overlay
     from iclab import planning as planning
     from iclab import problem as problem
     from iclab import provenance as provenance
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from iclab import store as store
     from iclab import studies as studies
     from iclab import study as study
+    from iclab import sweeps as sweeps
     from iclab import testing as testing
     from iclab import theory as theory
     from iclab.attention import MergedAttention as MergedAttention
     from iclab.attention import SeparateAttention as SeparateAttention
+    from iclab.overlay import compare as compare
     from iclab.problem import Pretraining as Pretraining
     from iclab.problem import Ratios as Ratios
     from iclab.problem import Regression as Regression
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from iclab.spectra import watch as watch
     from iclab.store import Store as Store
     from iclab.study import Study as Study
+    from iclab.sweeps import sweep as sweep
 
 __version__ = "0.2.0"
 
@@ -55,12 +59,14 @@ __all__ = [
     "Store",
     "Study",
     "__version__",
+    "compare",
     "figures",
     "observe",
     "planning",
     "simulation",
     "spectra",
     "studies",
+    "sweep",
     "theory",
     "watch",
 ]
@@ -79,11 +85,13 @@ if not TYPE_CHECKING:
             "SeparateAttention": "iclab.attention",
             "Store": "iclab.store",
             "Study": "iclab.study",
+            "compare": "iclab.overlay",
+            "sweep": "iclab.sweeps",
             "observe": "iclab.spectra",
             "watch": "iclab.spectra",
         },
         unlisted=(
-            "attention", "claims", "commands", "inspection", "numerics", "outcomes", "problem", "provenance",
-            "published", "report", "store", "study", "testing",
+            "attention", "claims", "commands", "inspection", "numerics", "outcomes", "overlay", "problem",
+            "provenance", "published", "report", "store", "study", "sweeps", "testing",
         ),
     )  # fmt: skip

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = [
-    "UNFINISHED", "content_of", "folder_written_whole", "installing", "link_whole", "put_aside", "reworded", "sweep",
-    "unreadable", "written_whole",
+    "NO_LINKS", "UNFINISHED", "content_of", "ended", "folder_written_whole", "installing", "link_whole", "own_name",
+    "put_aside", "reworded", "sweep", "unreadable", "written_whole",
 ]  # fmt: skip
 
 UNFINISHED = ".unfinished-"  # begins the name of what is being written
 _OWNER = re.compile(r"\.([^.]+)\.(\d+)(\.[^.]*)?$")  # host and process in a temporary name, and its suffix
 _DAY = 86400.0
-_NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -138,9 +138,14 @@ def reworded(error: OSError, text: str) -> OSError:
     return told
 
 
-def _abandoned(entry: Path, now: float) -> bool:
-    """True for what a process of this host left when it ended, and for anything a day old."""
-    owner = _OWNER.search(entry.name)
+def own_name() -> str:
+    """Host and process in one word, as temporary names end."""
+    return f"{_host()}.{os.getpid()}"
+
+
+def ended(name: str) -> bool:
+    """True for a name, by `own_name`, of a process of this host that has ended."""
+    owner = _OWNER.search(f".{name}")
     if owner and owner[1] == _host() and os.name == "posix":
         try:
             os.kill(int(owner[2]), 0)
@@ -148,6 +153,14 @@ def _abandoned(entry: Path, now: float) -> bool:
             return True
         except (OSError, OverflowError):
             pass  # alive, and of another user
+    return False
+
+
+def _abandoned(entry: Path, now: float) -> bool:
+    """True for what a process of this host left when it ended, and for anything a day old."""
+    owner = _OWNER.search(entry.name)
+    if owner and ended(owner[0].lstrip(".")):
+        return True
     try:
         return now - entry.stat().st_mtime > _DAY
     except OSError:
@@ -164,7 +177,7 @@ def _host() -> str:
 
 
 def _named(name: str = "", suffix: str = "") -> str:
-    return f"{UNFINISHED}{name}{secrets.token_hex(4)}.{_host()}.{os.getpid()}{suffix}"
+    return f"{UNFINISHED}{name}{secrets.token_hex(4)}.{own_name()}{suffix}"
 
 
 def _made(folder: Path, name: str, suffix: str, content: bytes) -> Path:
@@ -191,7 +204,7 @@ def _linked(temporary: Path, path: Path) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         temporary.replace(path)
     return True

@@ -1,15 +1,20 @@
 """Public paths of version 0.1.0 that have moved: importing one raises an error that names its successor."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import NoReturn
 
-__all__ = ["MOVED", "MovedFinder", "advice", "install"]
+__all__ = ["MOVED", "MovedFinder", "advice", "install", "refusal"]
 
 MOVED = {
     "agreement": "claims (verdicts) and iclab.numerics.curves (reading a loss curve)",
+    "claims.Limit": "claims (Tends)",
+    "claims.Vanishes": "claims (Tends)",
+    "claims.Within": "claims (Agrees)",
+    "claims.WithinErrors": "claims (Agrees)",
     "cli": "commands.main",
     "contract": "testing",
     "conventions": "published",
@@ -207,3 +212,12 @@ def install() -> None:
     """Add the finder of moved paths after all others, once in a process."""
     if not any(isinstance(finder, MovedFinder) for finder in sys.meta_path):
         sys.meta_path.append(MovedFinder())
+
+
+def refusal(package: str) -> Callable[[str], NoReturn]:
+    """`__getattr__` of a package whose names are all loaded: an error, with the successor of a path that moved."""
+
+    def refused(name: str) -> NoReturn:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}{advice(f'{package}.{name}')}")
+
+    return refused

@@ -12,8 +12,8 @@ from typing import Any
 
 import xarray as xr
 
-from iclab import study as study_module
 from iclab.studies import STUDIES
+from iclab.study import study as study_module
 
 __all__ = ["Wrong", "judged_under", "replaced", "scaled", "stored", "unnoticed"]
 

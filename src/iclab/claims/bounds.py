@@ -1,7 +1,7 @@
 """Bounds, shares and factors: claims about a variable of simulation that state no value for it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,7 @@ from iclab.claims.verdict import Verdict
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Bounded", "Misses", "Share", "above", "below", "share_verdict"]
+__all__ = ["Bounded", "Coverage", "Misses", "Share", "above", "below", "share_verdict"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,34 @@ class Share:
         return share_verdict(found, "as often as predicted", self.meaning, self.least)
 
 
+@dataclass(frozen=True)
+class Coverage:
+    """The share of fresh runs whose errors the band covers, or leaves out, is at least the stated one."""
+
+    least: float
+    covered: Mapping[str, str]  # shares of the runs of each size, "group/variable" of simulation, and their words
+    outside: bool = False  # true for the share that is left out
+    fresh: str = "band/fresh"  # number of these runs
+
+    def verdict(self, result: "xr.DataTree") -> Verdict:
+        """The lower bound of the share of the fresh runs of all seeds and sizes, for the error where it is lower."""
+        fresh, word = variable(result, "simulation", self.fresh), "leaves out" if self.outside else "covers"
+        found = {}
+        for path, words in self.covered.items():
+            covered = variable(result, "simulation", path)
+            inside = round(float((covered * fresh).sum()))
+            runs = round(float(fresh.sum()) * covered.size / covered.sizes["seed"])
+            found[words] = judged_share(runs - inside if self.outside else inside, runs, self.least)
+        worst = min(found.values(), key=lambda one: one.within)
+        return Verdict(
+            "band of single runs",
+            f"The band of two standard deviations {word} at least {100 * self.least:g} % of fresh runs.",
+            "share of fresh runs", worst.within, self.least, worst.outcome,
+            tuple((f"fresh runs, {words}", one.worst) for words, one in found.items()),
+            at_most=False, p=worst.p, reason=worst.reason,
+        )  # fmt: skip
+
+
 def share_verdict(
     found: Judgement, claim: str, meaning: str, least: float, evidence: Iterable[tuple[str, str]] = ()
 ) -> Verdict:
@@ -101,9 +129,14 @@ class Misses:
         comparison = compared(result, self.variable, self.theory or self.variable)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = abs(np.log(comparison.measured / comparison.theory))
+        logs = np.where(np.isfinite(logs), logs, np.nan)  # a run that diverged says nothing of a factor
         worst = int(np.argmax(np.nan_to_num(logs.mean(axis=0), nan=-1.0)))
-        gap = np.log(self.factor) - logs[:, [worst]]
-        found = judged(Deviations(gap, (comparison.labels[worst],), 0.0, signed=True))
+        gap = np.log(self.factor) - logs
+        found = judged(Deviations(gap[:, [worst]], (comparison.labels[worst],), 0.0, signed=True))
+        if found.outcome != "holds":  # then an entry that is missing could be the one
+            missing = Deviations(gap, comparison.labels, 0.0, signed=True)
+            if not missing.whole().all():
+                found = replace(judged(missing), outcome="open", p=1.0)
         return Verdict(
             "off by a factor", self.meaning, "largest factor between means and theory",
             float(self.factor * np.exp(-found.within)), self.factor, found.outcome,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from iclab.claims.judgement import ROUNDING, Deviations
 from iclab.claims.paths import variable
@@ -36,6 +36,7 @@ class Comparison:
     places: dict[str, Array]  # of every entry along each axis, by its point or its number
     unit: Unit
     drawn: bool
+    kept: Bool[Array, "seed entry"] | None = None  # seeds that say something of an entry; all, if not stated
 
     @property
     def pool(self) -> Int[Array, "entry"]:
@@ -47,7 +48,7 @@ class Comparison:
 
     def under(self, theory: Float[Array, "rows entry"]) -> "Comparison":
         """The comparison of another theory with this one in the place of the measurement."""
-        return replace(self, theory=theory, measured=self.theory, drawn=False)
+        return replace(self, theory=theory, measured=self.theory, drawn=False, kept=None)
 
     def scale(self) -> Float[Array, "rows entry"]:
         """The unit of every entry."""
@@ -61,15 +62,31 @@ class Comparison:
         return np.ones_like(height) if self.unit == "one" else height
 
     def values(self) -> Float[Array, "seed entry"]:
-        """Deviations of the measurement from theory; 0 where both are the same infinity, NaN where only one comes."""
+        """Deviations of the measurement from theory; 0 where both are the same infinity, NaN where only one comes.
+
+        NaN too where theory has no height that a gap could be measured in.
+        """
+        gap, unit = self._gaps(), self.scale()
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            return np.where(gap == 0, 0.0, gap / np.where(unit == 0, np.nan, unit))
+
+    def unitless(self) -> Bool[Array, "entry"]:
+        """True for entries with a gap and no unit; for all where theory has no height anywhere."""
+        none = self.scale() == 0
+        return np.any((none & (np.nan_to_num(self._gaps()) != 0)) | np.all(none), axis=0)
+
+    def _gaps(self) -> Float[Array, "seed entry"]:
+        with np.errstate(invalid="ignore", over="ignore"):
             gap = np.where(self.measured == self.theory, 0.0, self.measured - self.theory)
-            gap = np.where(np.isinf(gap), np.nan, gap)
-            return np.where(gap == 0, 0.0, gap / self.scale())
+        return np.where(np.isinf(gap), np.nan, gap)
 
     def deviations(self, tolerance: float, *, numerical: float = ROUNDING) -> Deviations:
         """The deviations, to be judged."""
-        return Deviations(self.values(), self.labels, tolerance, numerical, pool=self.pool, drawn=self.drawn)
+        pool, drawn, kept = self.pool, self.drawn, self.kept
+        return Deviations(
+            self.values(), self.labels, tolerance, numerical, pool=pool, drawn=drawn, kept=kept,
+            unitless=self.unitless(),
+        )  # fmt: skip
 
 
 def compared(
@@ -125,6 +142,9 @@ def paired(
     table = [one.reshape(len(one), -1) for one in rows]
     labels, places = _entries(found.isel(chosen), axes)
     stated = ~np.isnan(table[0]).all(axis=0)  # entries of which theory says nothing are none
+    if along is not None and stated.any():  # and points along an axis, for all of the others alike
+        grid = stated.reshape(-1, found.sizes[along])
+        stated = np.outer(grid.any(axis=1), grid.any(axis=0)).ravel()
     theory, measured, below = (one[:, stated] for one in table)
     own = {axis: one[stated] for axis, one in places.items()}
     return Comparison(theory, measured, below, tuple(labels[i] for i in np.flatnonzero(stated)), own, unit, drawn)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from iclab.claims.seeds import over_seeds
 from iclab.numerics import require
 
 __all__ = ["ALARM", "CONFIDENCE", "ROUNDING", "Deviations", "Judgement", "alarm_widths", "judged", "judged_share"]
@@ -28,7 +29,9 @@ class Deviations:
     """Deviations of a measurement from theory, in the unit of a claim; a row for each seed.
 
     `numerical` is the error of the numbers themselves and `model` that of an extrapolation. Scatter is pooled over
-    entries of one `pool`. A `signed` deviation may be as negative as it likes.
+    entries of one `pool`. A `signed` deviation may be as negative as it likes. Seeds that are not `kept` in an entry
+    say nothing of it, as theory alone tells. Entries that are `unitless` have no unit to be measured in: theory is
+    zero there, or at its floor.
     """
 
     values: Float[Array, "seed entry"]
@@ -39,6 +42,8 @@ class Deviations:
     pool: Int[Array, "entry"] | int = 0
     drawn: bool = True  # false where no seed can change them
     signed: bool = False
+    kept: Bool[Array, "seed entry"] | None = None  # all seeds, if not stated
+    unitless: Bool[Array, "entry"] | np.bool_ | bool = False
 
     def __post_init__(self) -> None:
         require(
@@ -52,9 +57,25 @@ class Deviations:
         """The deviations of some entries."""
         labels = tuple(label for label, one in zip(self.labels, kept, strict=True) if one)
         parts = {
-            name: np.broadcast_to(getattr(self, name), len(kept))[kept] for name in ("numerical", "model", "pool")
+            name: np.broadcast_to(getattr(self, name), len(kept))[kept]
+            for name in ("numerical", "model", "pool", "unitless")
         }
-        return replace(self, values=self.values[:, kept], labels=labels, **parts)
+        counting = None if self.kept is None else self.kept[:, kept]
+        return replace(self, values=self.values[:, kept], labels=labels, kept=counting, **parts)
+
+    def over_seeds(self) -> tuple[Float[Array, "entry"], Float[Array, "entry"], Int[Array, "entry"]]:
+        """Mean, scatter and number of the seeds that are kept in every entry."""
+        return over_seeds(self.values, self.kept)
+
+    def known(self) -> Bool[Array, "seed entry"]:
+        """True where a value is there, or not asked for. A value that is infinite in some seeds only is none."""
+        same = np.all(self.values == self.values[:1], axis=0)
+        there = np.isfinite(self.values) | (np.isinf(self.values) & same)
+        return there if self.kept is None else there | ~self.kept
+
+    def whole(self) -> Bool[Array, "entry"]:
+        """True for the entries that are known in every seed."""
+        return np.asarray(self.known().all(axis=0))
 
 
 @dataclass(frozen=True)
@@ -82,41 +103,41 @@ def judged(deviations: Deviations) -> Judgement:
         return Judgement(OPEN, float("nan"), "", 0, seeds, 1.0, "the case has nothing to compare")
     if deviations.drawn and seeds < 2:
         return Judgement(OPEN, float("nan"), "", count, seeds, 1.0, "one seed has no scatter: 2 seeds or more")
-    whole = np.asarray(~np.isnan(deviations.values).any(axis=0))
+    if np.any(deviations.unitless):
+        return _unitless(deviations)
+    whole = deviations.whole()
     if not whole.any():
         return _partly(deviations, whole, Judgement(OPEN, float("nan"), "", count, seeds, 1.0))
-    size, scatter = _means(deviations, whole)
+    size, scatter, counts = _means(deviations, whole)
     error = _errors(deviations)[whole]
     labels = [label for label, known in zip(deviations.labels, whole, strict=True) if known]
     slack = deviations.tolerance - size
-    degrees = max(seeds - 1, 1)
-    reach = -slack + _quantile(degrees, CONFIDENCE) * scatter / np.sqrt(seeds) + error
-    short = slack + _quantile(degrees, 1 - ALARM / (2 * count)) * scatter / np.sqrt(seeds) + error
+    degrees, spread = np.maximum(counts - 1, 1), scatter / np.sqrt(counts)
+    reach = -slack + _quantile(degrees, CONFIDENCE) * spread + error
+    short = slack + _quantile(degrees, 1 - ALARM / (2 * count)) * spread + error
     worst = int(np.argmax(reach))
     outcome = FAILS if np.any(short < 0) else HOLDS if np.all(reach <= 0) else OPEN
     if outcome == FAILS:
         worst = int(np.argmin(short))
     found = Judgement(
         outcome, float(reach[worst] + deviations.tolerance), labels[worst], count, seeds,
-        p=_chance(-slack - error, scatter / np.sqrt(seeds), degrees, count),
+        p=_chance(-slack - error, spread, degrees, count),
         reason=_missing(slack, scatter, error, count) if outcome == OPEN else "",
     )  # fmt: skip
     return found if whole.all() else _partly(deviations, whole, found)
 
 
-def _means(deviations: Deviations, whole: Bool[Array, "entry"]) -> tuple[Array, Array]:
-    """Size of the mean of every known entry, and its scatter: 0 for what no draw has touched."""
-    values = deviations.values[:, whole]
-    with np.errstate(invalid="ignore"):  # an infinite deviation has no scatter
-        mean = values.mean(axis=0)
-        own = np.nan_to_num(values.std(axis=0, ddof=1), nan=0.0, posinf=0.0) if len(values) > 1 else 0.0 * mean
+def _means(deviations: Deviations, whole: Bool[Array, "entry"]) -> tuple[Array, Array, Array]:
+    """Size of the mean of every known entry, its scatter, 0 for what no draw has touched, and its seeds."""
+    mean, own, counts = (one[whole] for one in deviations.over_seeds())
+    own = np.nan_to_num(own, nan=0.0, posinf=0.0)
     touched, pool = own > ROUNDING, np.broadcast_to(deviations.pool, len(whole))[whole]
     scatter = own.copy()
     for one in np.unique(pool):
         here = touched & (pool == one)
         if here.any():
             scatter[here] = np.maximum(own[here], np.median(own[here]))
-    return mean if deviations.signed else abs(mean), np.where(touched, scatter, 0.0)
+    return mean if deviations.signed else abs(mean), np.where(touched, scatter, 0.0), counts
 
 
 def _quantile(degrees: int | Int[Array, "n"], share: float) -> Any:
@@ -133,16 +154,16 @@ def _errors(deviations: Deviations) -> Float[Array, "entry"]:
 def alarm_widths(deviations: Deviations) -> Float[Array, "entry"]:
     """Distance beyond the tolerance from which on "does not hold" is said of a mean; infinite for one seed."""
     seeds, count = deviations.values.shape
-    whole = np.asarray(~np.isnan(deviations.values).any(axis=0))
+    whole = deviations.whole()
     found = np.full(count, np.inf)
     if whole.any() and (seeds > 1 or not deviations.drawn):
-        _, scatter = _means(deviations, whole)
-        reach = _quantile(max(seeds - 1, 1), 1 - ALARM / (2 * count)) / np.sqrt(seeds)
+        _, scatter, counts = _means(deviations, whole)
+        reach = _quantile(np.maximum(counts - 1, 1), 1 - ALARM / (2 * count)) / np.sqrt(counts)
         found[whole] = reach * scatter + _errors(deviations)[whole]
     return found
 
 
-def _chance(beyond: Array, error: Array, degrees: int, count: int) -> float:
+def _chance(beyond: Array, error: Array, degrees: Array, count: int) -> float:
     """Chance of means so far beyond the tolerance under a theory that is off by the whole of it."""
     from scipy import special
 
@@ -164,12 +185,22 @@ def _missing(slack: Array, scatter: Array, error: Array, count: int) -> str:
     return f"more than {MANY} seeds would be needed"
 
 
+def _unitless(deviations: Deviations) -> Judgement:
+    """The judgement where some entry has no unit: open, unless another entry decides."""
+    bare = np.broadcast_to(deviations.unitless, len(deviations.labels))
+    known = judged(deviations.at(~bare))
+    label = deviations.labels[int(np.argmax(bare))]
+    reason = f"theory is zero or at its floor{' at ' * bool(label)}{label}, and nothing is relative to that"
+    outcome = FAILS if known.outcome == FAILS else OPEN
+    return replace(known, outcome=outcome, within=float("inf"), worst=label, entries=len(bare), reason=reason)
+
+
 def _partly(deviations: Deviations, whole: Bool[Array, "entry"], known: Judgement) -> Judgement:
     """The judgement where some entry is missing in some seed: its mean is open, and its count is judged."""
     seeds = len(deviations.values)
-    there = (~np.isnan(deviations.values)).sum(axis=0)
+    there = deviations.known().sum(axis=0)
     label, count = deviations.labels[int(np.argmin(there))], int(there.min())
-    reason = f"{label} is there in {count} of {seeds} seeds"
+    reason = f"{label or 'the value'} is there in {count} of {seeds} seeds"
     rare = _clopper_pearson(count, seeds, ALARM / (2 * len(there)))[1] < 1 / 2
     outcome = FAILS if known.outcome == FAILS or rare else OPEN
     return Judgement(outcome, float("inf"), label, len(there), seeds, known.p, reason)

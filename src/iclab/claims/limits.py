@@ -14,6 +14,7 @@ from iclab.claims.judgement import ROUNDING, Deviations, Judgement, judged
 from iclab.claims.paths import whole
 from iclab.claims.remedies import rises
 from iclab.claims.resolution import Resolution, resolved
+from iclab.claims.seeds import over_seeds
 from iclab.claims.verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Tends:
         comparison = self._comparison(result)
         left, fits = self._left(comparison)
         found = self._judged(left, result)
-        if not fits:
+        if comparison.labels and not fits:
             sizes = np.unique(comparison.places[self.along])
             least = len(self.orders) + 1
             reason = (
@@ -78,16 +79,19 @@ class Tends:
 
     def _left(self, comparison: Comparison) -> tuple[Deviations, bool]:
         sizes, gaps = _along(comparison, self.along)
-        found = extrapolated(gaps, sizes, self.orders)
-        labels = tuple(label.rpartition(", ")[0] for label in comparison.labels[:: len(sizes)])
+        kept = None if comparison.kept is None else comparison.kept.reshape(gaps.shape)[:, :, 0]
+        found = extrapolated(gaps, sizes, self.orders, kept=kept)
+        labels = tuple(label.rpartition(", ")[0] for label in comparison.labels[:: len(sizes) or None])
         left = Deviations(
-            found.gap, labels, self.tolerance, self.numerical, np.maximum(found.model, 0.0), drawn=comparison.drawn
-        )
+            found.gap, labels, self.tolerance, self.numerical, np.maximum(found.model, 0.0), drawn=comparison.drawn,
+            kept=kept, unitless=np.any(comparison.unitless().reshape(gaps.shape[1:]), axis=1),
+        )  # fmt: skip
         return left, found.fits
 
     def _evidence(self, comparison: Comparison) -> tuple[tuple[str, str], ...]:
         sizes, gaps = _along(comparison, self.along)
-        worst = np.max(abs(gaps.mean(axis=0)), axis=0)
+        kept = None if comparison.kept is None else comparison.kept.reshape(gaps.shape)
+        worst = np.max(abs(over_seeds(gaps, kept)[0]), axis=0, initial=0.0)
         words = self.along.replace("_", " ")
         return tuple((f"{words} {size:g}", f"{gap:.2e}") for size, gap in zip(sizes, worst, strict=True))
 
@@ -96,7 +100,7 @@ def _along(comparison: Comparison, axis: str) -> tuple[Float[Array, "size"], Flo
     """Points of the last axis of entries, and the deviations with it apart."""
     values, places = comparison.values(), comparison.places[axis]
     count = len(np.unique(places))
-    return places[:count].astype(float), values.reshape(len(values), -1, count)
+    return places[:count].astype(float), values.reshape(len(values), len(places) // max(count, 1), count)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ class ExactInRate:
         """The verdict on the largest remainder; open with too few rates."""
         comparison = self._comparison(result)
         found = judged(self._left(comparison))
-        if not np.isfinite(found.within):
+        if len(np.unique(comparison.places["rate"])) <= len(self.orders):
             found = replace(found, outcome="open", reason=f"{len(self.orders) + 1} rates or more are needed")
         elif found.outcome != "holds" and (reason := rises(result, self.descent)):
             found = replace(found, outcome="open", reason=reason)

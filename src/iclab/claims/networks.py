@@ -35,7 +35,8 @@ class PeaksWhereFitEnds:
         runs = group(result, "simulation", self.runs).transpose("seed", "dimension", "tau")
         tau = np.log(runs.tau.values)
         peaks = np.apply_along_axis(lambda error: _peak(tau, error), 2, np.log(runs.icl.values))
-        ends = np.apply_along_axis(lambda error: _passes(tau, error), 2, np.log(runs.train.values / self.zero))
+        fitted = np.maximum(runs.train.values, 1e-12 * self.zero)  # an error of 0 has no logarithm
+        ends = np.apply_along_axis(lambda error: _passes(tau, error), 2, np.log(fitted / self.zero))
         labels = tuple(f"D = {one}" for one in runs.dimension.values)
         found = judged(Deviations(peaks - ends, labels, float(np.log(self.factor))))
         evidence = tuple(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iclab.claims.paths import variable
+from iclab.claims.paths import present, variable
 from iclab.claims.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def excused(claim: Any, verdict: Verdict, result: "xr.DataTree") -> Verdict:
     if verdict.holds or "theory" not in result.children or getattr(claim, "at_all_times", False):
         return verdict
     measured = not str(getattr(claim, "variable", "theory/")).startswith("theory/")
-    drawn = "simulation" in result.children and "sequences" in result["simulation"].children
-    reason = (rises(result, DRAWN) if measured and drawn else "") or ends_early(result)
+    drawn = measured and present(result, "simulation", DRAWN)
+    reason = (rises(result, DRAWN) if drawn else "") or ends_early(result)
     return replace(verdict, outcome="open", reason=reason) if reason else verdict
 
 

@@ -1,7 +1,8 @@
 """Claims about curves of training: the levels at which a loss rests between its drops.
 
 Levels that are closer than the claim can tell, twice its tolerance, are one. Where the flow itself does not rest, or
-not yet, nothing is said of curves that follow it.
+not yet, nothing is said of curves that follow it: of a drop, seeds whose own flow, by theory alone, takes it
+together with the next are left out, as long as two others remain.
 """
 
 from dataclasses import dataclass, replace
@@ -39,13 +40,12 @@ class RestsAtLevels(Agrees):
     theory: str | None = "levels/loss"
 
     def _comparison(self, result: "xr.DataTree") -> Comparison:
-        return _rests(result, self)[0]
+        return _rests(result, self, flow=self.variable)[0]
 
     def _judged(self, deviations: Deviations, result: "xr.DataTree") -> Judgement:
-        _, drifts = _rests(result, self)
-        errors = np.nan_to_num(np.max(drifts.measured / drifts.scale(), axis=0)) + self.numerical
-        rested = np.asarray(~np.isnan(deviations.values).any(axis=0))
-        return _where_rested(replace(deviations, numerical=errors), result, rested=rested)
+        _, drifts = _rests(result, self, flow=self.variable)
+        errors = np.nan_to_num(_largest(drifts.measured / drifts.scale(), drifts.kept)) + self.numerical
+        return _where_rested(replace(deviations, numerical=errors), result, rested=deviations.whole())
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class RestsTend(Tends):
     flow: str | None = "flow/loss"  # of theory: what the curve follows
 
     def _comparison(self, result: "xr.DataTree") -> Comparison:
-        return _rests(result, self, along=self.along)[0]
+        return _rests(result, self, flow=self.flow, along=self.along)[0]
 
     def _judged(self, left: Deviations, result: "xr.DataTree") -> Judgement:
         if self.flow is None:
             return judged(left)
-        flow = _rests(result, replace(self, variable=whole("theory", self.flow)))[0]
-        distance = dict(zip(flow.labels, np.max(abs(flow.values()), axis=0), strict=True))
+        flow = _rests(result, replace(self, variable=whole("theory", self.flow)), flow=self.flow)[0]
+        distance = dict(zip(flow.labels, _largest(abs(flow.values()), flow.kept), strict=True))
         errors = np.array([distance.get(label, np.nan) for label in left.labels])
         return _where_rested(replace(left, numerical=errors + self.numerical), result, rested=np.isfinite(errors))
 
@@ -78,6 +78,8 @@ class RestsTend(Tends):
 def _where_rested(deviations: Deviations, result: "xr.DataTree", *, rested: Bool[Array, "entry"]) -> Judgement:
     """The judgement of the levels at which the flow rests; open, with what to try, where it misses some."""
     found = judged(deviations.at(rested))
+    if not deviations.labels:
+        return replace(found, reason="levels of theory lie closer together than the claim can tell")
     if found.outcome == "does not hold":
         return found
     if not rested.all():
@@ -91,13 +93,44 @@ def _where_rested(deviations: Deviations, result: "xr.DataTree", *, rested: Bool
     return found
 
 
-def _rests(result: "xr.DataTree", claim: Agrees | Tends, along: str | None = None) -> tuple[Comparison, Comparison]:
-    """Rests of every curve after each drop, beside the levels, and its drifts there; NaN where a drop never comes."""
+def _largest(values: Float[Array, "seed entry"], kept: Bool[Array, "seed entry"] | None) -> Float[Array, "entry"]:
+    """The largest value of every entry, in the seeds that count."""
+    return np.max(values if kept is None else np.where(kept, values, -np.inf), axis=0)
+
+
+def _rests(
+    result: "xr.DataTree", claim: Agrees | Tends, *, flow: str | None, along: str | None = None
+) -> tuple[Comparison, Comparison]:
+    """Rests of every curve after each drop, beside the levels, and its drifts there; NaN where a drop never comes.
+
+    A drop counts in the seeds whose flow comes to rest after it, if two do; else in all.
+    """
+    curve = _chosen(variable(result, "simulation", claim.variable), claim)
+    rests, drifts = _compared(curve, result, claim, along)
+    followed = None if flow is None else _chosen(variable(result, "theory", flow), claim)
+    if not rests.labels or followed is None or "seed" not in followed.dims or "seed" not in curve.dims:
+        return rests, drifts
+    moves = _compared(followed, result, claim, None)[1]
+    settled = moves.measured / moves.scale() <= claim.tolerance / 2
+    settled |= np.sum(settled, axis=0) < 2
+    of = dict(zip(moves.labels, settled.T, strict=True))
+    drop = [label.rpartition(", ")[0] if along else label for label in rests.labels]
+    kept = np.stack([of.get(label, np.ones(len(settled), dtype=bool)) for label in drop], axis=1)
+    return replace(rests, kept=kept), replace(drifts, kept=kept)
+
+
+def _chosen(array: "xr.DataArray", claim: Agrees | Tends) -> "xr.DataArray":
+    """The points of the axes at which the claim looks."""
+    return array.sel({axis: point for axis, point in claim.at.items() if axis in array.dims})
+
+
+def _compared(
+    curve: "xr.DataArray", result: "xr.DataTree", claim: Agrees | Tends, along: str | None
+) -> tuple[Comparison, Comparison]:
+    """The rests of a curve beside the levels, and its drifts there."""
     import xarray as xr
 
-    curve, levels = variable(result, "simulation", claim.variable), variable(result, "theory", claim.theory or "")
-    where = dict(claim.at)
-    curve, levels = (one.sel({axis: where[axis] for axis in where if axis in one.dims}) for one in (curve, levels))
+    levels = _chosen(variable(result, "theory", claim.theory or ""), claim)
     levels = levels.isel(seed=0, drop=True) if "seed" in levels.dims else levels  # no seed changes them
     apart = xr.apply_ufunc(
         lambda heights: _told_apart(heights, 2 * claim.tolerance), levels,

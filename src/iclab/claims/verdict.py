@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Claim", "Verdict", "asked", "noticing", "percent", "verdict_of"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The outcome of a claim as a measurement: the interval that the data leave, and what was asked of it."""
 
@@ -44,6 +44,10 @@ class Verdict:
     """What is missing from an open verdict."""
     notices: Mapping[str, "Resolution"] = field(default_factory=dict)
     """Smallest errors of theory, by variable, that the claim would have exposed."""
+
+    def __repr__(self) -> str:
+        """The verdict in one line."""
+        return f"{self.word}: {self.meaning.rstrip('.')} ({self.number}, asked {self.bound})"
 
     @property
     def holds(self) -> bool:
@@ -82,7 +86,7 @@ class Verdict:
         return ", ".join(f"{name.partition('/')[2]} {one}" for name, one in self.notices.items())
 
     def _shown(self, value: float) -> str:
-        return percent(value) if self.relative else f"{value:.3g}"
+        return percent(value) if self.relative else f"{value:.3g}".replace("inf", "∞")
 
 
 def percent(value: float) -> str:

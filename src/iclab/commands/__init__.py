@@ -6,8 +6,10 @@ from iclab.lazy import door
 
 if TYPE_CHECKING:
     from iclab.commands import (
+        compare,
         completion,
         flags,
+        inputs,
         inspect,
         main,
         plan,
@@ -16,13 +18,14 @@ if TYPE_CHECKING:
         run,
         studies,
         summary,
+        sweeps,
         terminal,
         workers,
     )
 
 __all__ = [
-    "completion", "flags", "inspect", "main", "plan", "report", "results", "run", "studies", "summary", "terminal",
-    "workers",
+    "compare", "completion", "flags", "inputs", "inspect", "main", "plan", "report", "results",
+    "run", "studies", "summary", "sweeps", "terminal", "workers",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -135,6 +135,30 @@ def _inspect(words: Sequence[str]) -> int:
     return inspect(asked)
 
 
+def _sweep(words: Sequence[str]) -> int:
+    from iclab.commands.sweeps.sweep import sweep
+
+    return sweep(words)
+
+
+def _collect(words: Sequence[str]) -> int:
+    from iclab.commands.sweeps.collect import collect
+
+    return collect(words)
+
+
+def _report(words: Sequence[str]) -> int:
+    """The page of studies, or that of a sweep where the first word is its folder."""
+    if words and not words[0].startswith("-"):
+        from iclab.commands.sweeps.page import is_sweep, report_sweep
+
+        if is_sweep(words):
+            return report_sweep(words)
+    from iclab.commands.report import report
+
+    return report(words)
+
+
 _ABOUT = "In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers."
 
 _EXAMPLES = (
@@ -144,10 +168,13 @@ _EXAMPLES = (
 
 _COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     "run": ("put the question of one study: theory, simulation, verdict and figure", _later("run")),
-    "report": ("studies, or one case of your own, on one page", _later("report")),
+    "report": ("studies, or one case of your own, on one page", _report),
+    "compare": ("lay theory under the log of a training run of your own", _later("compare")),
     "studies": ("list the studies and the questions they put", _later("studies")),
     "plan": ("before a pretraining run is made: how many tasks, sequences, examples?", _later("plan")),
     "inspect": ("after a model is trained: spectra of a folder of its checkpoints", _inspect),
+    "sweep": ("put a study to every point of a grid, on many machines", _sweep),
+    "collect": ("make one dataset of a sweep", _collect),
     "results": ("list what is stored, or remove it", _later("results")),
     "completion": ("the completion of words, for bash, zsh or fish", _later("completion")),
 }

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iclab import __version__
 from iclab.commands.flags.cases import asked
 from iclab.commands.flags.options import Clock, Options, apart, chosen_preset
 from iclab.commands.flags.parsing import parsed
@@ -14,16 +12,18 @@ from iclab.commands.studies import named
 from iclab.commands.terminal import print_verdicts, writable
 from iclab.commands.verdicts import exit_code
 from iclab.commands.workers import fetched
-from iclab.files import written_whole
 from iclab.numerics import one_of, require, whole_number
-from iclab.store import Store, write
+from iclab.store import Store
+from iclab.store.view import netcdf
 from iclab.studies import STUDIES
 from iclab.study import Study
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ABOUT", "Report", "report", "written_page"]
+    from iclab.report import Entry
+
+__all__ = ["ABOUT", "Report", "entries_of", "report"]
 
 ABOUT = "Run studies and write one page with figures, verdicts and numbers; of one study with a case of your own."
 
@@ -41,52 +41,58 @@ class Report(Options):
     processes: int = 2  # how many seeds run in parallel, on a core each
 
 
-Shown = tuple[Study, str, Any, "xr.DataTree"]
-"""A study, the name of the size of its case, the case, and its result."""
+Shown = tuple[Study, Any, "xr.DataTree"]
+"""A study, a case, and its result."""
 
 
 def report(words: Sequence[str]) -> int:
     """Compute what is missing, write the page, print the verdicts. Returns the exit code."""
+    from iclab.report import write
+
     names, flags = apart([word for word in words if word != "--only"], Report)  # which version 0.1.0 asked for
     require("--only" not in words or bool(names), "only must hold at least one value; got none. Name a study.")
     studies = list(dict.fromkeys(named(name).name for name in names))
-    cases: list[tuple[Study, str, Any, int]]
+    cases: list[tuple[Study, Any, int]]
     if len(studies) == 1:
         study = STUDIES[studies[0]]
-        size, preset = chosen_preset(study, flags)
+        preset = chosen_preset(study, flags)
         case, options = asked(study, preset.case, flags, Report, command="report")
-        cases = [(study, size if case == preset.case else "own", case, _seeds(preset.seeds, options))]
+        cases = [(study, case, _seeds(preset.seeds, options))]
     else:
         options = _options(flags)
         chosen = [STUDIES[name] for name in studies or STUDIES]
         if not (options.all or studies):
             chosen = [study for study in chosen if study.headline]
-        presets = [(study, *chosen_preset(study, flags)) for study in chosen]
-        cases = [(study, size, preset.case, _seeds(preset.seeds, options)) for study, size, preset in presets]
+        presets = [(study, chosen_preset(study, flags)) for study in chosen]
+        cases = [(study, preset.case, _seeds(preset.seeds, options)) for study, preset in presets]
     processes = whole_number("processes", options.processes)
-    for study, _, case, _ in cases:
+    for study, case, _ in cases:
         one_of("clock", options.clock, study.clocks(case))
     folder, store = writable(options.out or Path("report")), Store(writable(options.stored))
-    asked_for = [(study, case, seeds) for study, _, case, seeds in cases]
-    results = fetched(store, asked_for, processes=processes, quiet=options.quiet, published=options.published)
-    shown = [(study, size, case, result) for (study, size, case, _), result in zip(cases, results, strict=True)]
-    page = folder / "index.html"
-    entries = written_page(page, shown, store, clock=options.clock)
+    results = fetched(store, cases, processes=processes, quiet=options.quiet, published=options.published)
+    shown = [(study, case, result) for (study, case, _), result in zip(cases, results, strict=True)]
+    entries = entries_of(shown, store, clock=options.clock)
+    page = write(folder, entries)
     for entry in entries:
         print_verdicts(entry.name, entry.verdicts)
     print(f"page: {page}")
     return exit_code((verdict for entry in entries for verdict in entry.verdicts), strict=options.strict)
 
 
-def written_page(path: Path, shown: Sequence[Shown], store: Store, *, clock: Clock) -> list[Any]:
-    """The page of some results, written. Returns its entries."""
-    from iclab.report import page
+def entries_of(shown: Sequence[Shown], store: Store, *, clock: Clock) -> "list[Entry]":
+    """The entries of a page of some results."""
+    from iclab.report import entry
 
-    entries = [_entry(*one, store, clock) for one in shown]
-    text = page(entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), version=__version__)
-    with written_whole(path) as file:
-        file.write_text(text, encoding="utf-8")
-    return entries
+    return [entry(study, case, result, _netcdf(store.path(study, case), result), clock=clock)
+            for study, case, result in shown]  # fmt: skip
+
+
+def _netcdf(path: Path, result: "xr.DataTree") -> bytes:
+    """The stored file of a result; theory alone is not kept, and is written anew."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return netcdf(result)
 
 
 def _options(flags: Sequence[str]) -> Report:
@@ -101,31 +107,3 @@ def _options(flags: Sequence[str]) -> Report:
 
 def _seeds(suggested: int, options: Report) -> int:
     return suggested if options.seeds is None else options.seeds
-
-
-def _entry(study: Study, size: str, case: Any, result: "xr.DataTree", store: Store, clock: Clock) -> Any:
-    from iclab import figures
-    from iclab.report import Entry, files_of
-
-    figure = figures.drawn(study, case, result, clock=clock)
-    images = {form: figures.as_bytes(figure, form, name=study.name) for form in ("svg", "pdf")}
-    stored = store.path(study, case)
-    if not stored.exists():  # theory alone, which is not kept
-        stored = store.folder / "tmp" / stored.name
-        write(result, stored)
-    downloads = files_of(stored, result, images, name=study.name)
-    if stored.parent != store.folder:
-        stored.unlink()
-    return Entry(
-        name=study.name,
-        question=study.question,
-        size=size,
-        case=result.attrs["case"],
-        verdicts=study.verdicts(result),
-        unjudged=study.unjudged,
-        figure=figures.inline(images["svg"], name=study.name),
-        downloads=downloads,
-        seconds=float(sum(result.attrs["seconds"])),
-        seeds=[int(seed) for seed in result.attrs["seeds"]],
-        origin={key: str(result.attrs[key]) for key in ("versions", "device", "precision", "iclab", "commit")},
-    )

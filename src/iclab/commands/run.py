@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from iclab import __version__
 from iclab.claims import Verdict
 from iclab.commands.flags.cases import asked
-from iclab.commands.flags.helptext import listed
+from iclab.commands.flags.helptext import listed, wrapped
 from iclab.commands.flags.options import Options, apart, chosen_preset
+from iclab.commands.inputs import FLAGS, bands, measured, print_bands, theory_alone
 from iclab.commands.studies import named
-from iclab.commands.terminal import print_verdicts, writable
+from iclab.commands.terminal import note, print_verdicts, writable
 from iclab.commands.verdicts import SCHEMA, as_json, exit_code
 from iclab.commands.workers import fetched
 from iclab.files import written_whole
@@ -38,42 +39,50 @@ class RunOptions(Options):
     processes: int | None = None  # seeds in parallel, on a core each; default: as many as cores in a long run, else 1
     format: tuple[Literal["pdf", "svg", "png"], ...] = ("pdf",)  # forms of the figure
     figure_size: Literal["study", "slide", "column", "page"] = "study"  # 13.3 × 7.5, 3.4 or 7 inches wide, or its own
-    page: bool = False  # write the page of this case too, a single file
+    page: bool = False  # write the page of this case too, into a folder of its own
     json: bool = False  # print the verdicts as JSON instead of a table
 
 
 def run(words: Sequence[str]) -> int:
     """Put one question: compute what is missing, draw the figure, print the verdicts. Returns the exit code."""
+    words, sample = measured(words)
+    if sample is not None and (code := theory_alone(words, sample)) is not None:
+        return code
     names, flags = apart(words, RunOptions)
     if not names and {"-h", "--help"} & set(flags):
         print(_help())
         raise SystemExit(0)
     require(len(names) < 2, f"a run must be of one study; got {', '.join(names)}. `iclab report` takes several.")
     study = named(names[0] if names else "")
-    size, preset = chosen_preset(study, flags)
+    preset = chosen_preset(study, flags)
     case, options = asked(study, preset.case, flags, RunOptions, command="run")
     processes = None if options.processes is None else whole_number("processes", options.processes)
-    store, shown = Store(writable(options.stored)), writable(options.out or options.stored)
     seeds = preset.seeds if options.seeds is None else options.seeds
+    store, written = _opened(options, study, case, seeds)
+    shown = options.out or options.stored
     one_of("clock", options.clock, study.clocks(case))
     result = fetched(
         store, [(study, case, seeds)], processes=processes, quiet=options.quiet, published=options.published
     )[0]
     whole = store.path(study, case)  # every seed; the figure shows those asked for, and is named for them
     stem = f"{whole.stem}-seeds-{len(study.asked(seeds))}"
-    figures = _drawn(study, case, result, shown / stem, options)
+    figures = _drawn(study, case, result, shown / stem, options) if written else []
     numbers = whole if study.asked(seeds) or study.simulation is None else None
     verdicts = study.verdicts(result)
     code = exit_code(verdicts, strict=options.strict)
-    page = shown / f"{stem}.html" if options.page else None
-    if page is not None:
-        from iclab.commands.report import written_page
+    page = None
+    if options.page and written:
+        from iclab.commands.report import entries_of
+        from iclab.report import write
 
-        written_page(page, [(study, size, case, result)], store, clock=options.clock)
+        page = write(shown / f"{stem}-page", entries_of([(study, case, result)], store, clock=options.clock))
     if options.json:
-        print(json.dumps(_summary(study, result, verdicts, numbers, figures, page), allow_nan=False))
+        inputs = {} if sample is None else {"inputs": bands(study, case, sample).plain()}
+        print(json.dumps(_summary(study, result, verdicts, numbers, figures, page) | inputs, allow_nan=False))
         return code
     print_verdicts(study.name, verdicts)
+    if sample is not None:
+        print_bands(bands(study, case, sample))
     print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
     for figure in figures:
         print(f"figure:  {figure}")
@@ -86,10 +95,28 @@ def _help() -> str:
     rows = [(study.name, study.title) for study in STUDIES.values()]
     lines = [
         "usage: iclab run STUDY [FLAGS]", "", ABOUT, "`iclab run STUDY --help` lists the flags of its case.", "",
+        *wrapped(FLAGS, 78), "",
         "studies:", *listed(rows), "", "examples:", "  iclab run staircase",
         "  iclab run abrupt-drop --eigenvalues 1 .6 .3 --context-length 20 --page", "  iclab run staircase --help",
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+def _opened(options: RunOptions, study: Study, case: Any, seeds: int) -> tuple[Store, bool]:
+    """The store of a folder, and True where it can be written; one that cannot still shows what is stored.
+
+    Raises ValueError for a folder that cannot be written and does not hold all that is asked for.
+    """
+    folder = options.stored
+    try:
+        writable(options.out or folder)
+        return Store(writable(folder)), True
+    except ValueError:
+        store = Store(folder)
+        if not study.asked(seeds) or store.missing(study, case, seeds):
+            raise
+        note(f"{folder} cannot be written: what is stored there is shown, and no figure is drawn")
+        return store, False
 
 
 def _drawn(study: Study, case: Any, result: "xr.DataTree", stem: Path, options: RunOptions) -> list[Path]:
@@ -131,7 +158,7 @@ def _summary(
         "seconds": float(sum(result.attrs["seconds"])),
         "verdicts": [as_json(verdict) for verdict in verdicts],
         "numbers": str(path) if path else None,
-        "figure": str(figures[0]),
+        "figure": str(figures[0]) if figures else None,
         "figures": [str(figure) for figure in figures],
         "page": str(page) if page else None,
     }

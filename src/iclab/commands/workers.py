@@ -171,4 +171,4 @@ def _leave_with_parent(watched: Connection) -> None:
 
 def _answer(job: Job) -> "xr.DataTree":
     name, case, seed = job
-    return STUDIES[name].run(case, (seed,))
+    return STUDIES[name].run(case, (seed,)).tree

@@ -1,15 +1,15 @@
-"""Figures: marks that all studies share, legends that cover no curve, and figures as SVG and PDF."""
+"""Figures: marks that all studies share, legends that cover no curve, and figures as files."""
 
 from iclab.figures.clocks import TIME
+from iclab.figures.files import FORMS, as_bytes, caption, drawn, drawn_narrow, inline, sketched, stacked
 from iclab.figures.marks import (
     COLORS,
-    INK,
-    as_bytes,
+    MARKS,
     colored,
     colors,
     dashed_line,
-    drawn,
-    inline,
+    end_label,
+    epoch_axis,
     level_lines,
     loss_axes,
     mean_points,
@@ -17,11 +17,13 @@ from iclab.figures.marks import (
     seed_dots,
     seed_lines,
     seeds,
-    sketched,
     theory_line,
+    theory_lines,
 )
+from iclab.figures.style import INK
 
 __all__ = [
-    "COLORS", "INK", "TIME", "as_bytes", "colored", "colors", "dashed_line", "drawn", "inline",
-    "level_lines", "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "sketched", "theory_line",
+    "COLORS", "FORMS", "INK", "MARKS", "TIME", "as_bytes", "caption", "colored", "colors", "dashed_line", "drawn",
+    "drawn_narrow", "end_label", "epoch_axis", "inline", "level_lines", "loss_axes", "mean_points", "pale",
+    "seed_dots", "seed_lines", "seeds", "sketched", "stacked", "theory_line", "theory_lines",
 ]  # fmt: skip

@@ -102,6 +102,7 @@ def _moved_below(axes: "Axes") -> float:
         title=old.get_title().get_text() or None,
         fontsize=old.get_texts()[0].get_fontsize(),
         title_fontsize=old.get_title().get_fontsize(),
+        facecolor=old.get_frame().get_facecolor(),
     )
     return legend.get_window_extent().height / figure.dpi
 

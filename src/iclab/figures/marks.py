@@ -1,132 +1,40 @@
-"""Marks that the figures of all studies share, and figures as SVG and PDF. Reads labeled results only."""
+"""Marks that the figures of all studies share: theory lies over what was simulated. Reads labeled results only."""
 
-import io
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from iclab.figures import clocks, legends, sizes
-from iclab.numerics import one_of
-from iclab.outcomes import View
+from iclab.figures.style import INK
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from iclab.study import Study
 
 __all__ = [
-    "COLORS", "INK", "Item", "as_bytes", "colored", "colors", "dashed_line", "drawn", "inline",
-    "level_lines", "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "sketched",
-    "theory_line",
+    "COLORS", "MARKS", "Item", "colored", "colors", "dashed_line", "end_label", "epoch_axis", "level_lines",
+    "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "theory_line", "theory_lines",
 ]  # fmt: skip
 
 Item = TypeVar("Item")
 
 # Okabe and Ito's palette: distinguishable with every kind of color vision.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-INK = "#222222"
-_UNSIGNED = {"Date", "Creator", "CreationDate", "Software"}  # what Matplotlib would say of the moment and itself
-_PIXELS = 200  # of a PNG, for each inch
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "legend.framealpha": 1,
-    "legend.edgecolor": "none",
-    "legend.fontsize": 8,
-    "lines.solid_capstyle": "round",
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
+
+MARKS = {
+    "theory": "Solid line: theory.",
+    "starts": "Where each seed has a start of its own, the solid line of theory is the median over them.",
+    "band": "Line in a band: median of the simulated seeds; band: from the least to the largest of them.",
+    "lines": "Thin lines: simulation, one for each seed.",
+    "dashed": "Dashed line: {}.",
+    "dots": "Open circles: simulation, one for each seed.",
+    "means": "Dots: means over seeds, with two standard errors.",
+    "levels": "Dotted lines: {}.",
+    "epochs": "Upper axis: epochs as the published figure counts them.",
 }
+"""What a reader has to know of each kind of mark, in the words of a caption."""
 
-
-def drawn(study: "Study", case: Any, result: "xr.DataTree", *, clock: str = "time", size: str = "study") -> "Figure":
-    """The figure of a study for its result of a case, with the time of training told by a clock.
-
-    Raises ValueError for a clock that the case does not have.
-    """
-    units = study.clocks(case)
-    one_of("clock", clock, units)
-    view = View(case, result)
-
-    def draw(figure: "Figure") -> None:
-        study.figure(view, figure)
-        clocks.told(figure, units, clock=clock)
-        if not view.simulation:
-            _say_what_is_missing(figure)
-
-    return sketched(draw, size=study.preset(case).size, form=size)
-
-
-def _say_what_is_missing(figure: "Figure") -> None:
-    for axes in figure.axes:
-        if axes.axison and not axes.has_data():
-            axes.text(0.5, 0.5, "simulation only:\nno seeds", ha="center", va="center", transform=axes.transAxes)
-
-
-def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float], form: str = "study") -> "Figure":
-    """A figure of this size in inches, or in the form of a slide, a column or a page, in the style of all figures."""
-    from matplotlib import rc_context
-
-    with rc_context(_STYLE | sizes.style_of(form, size)):
-        figure = sizes.folding(form, size)
-        draw(figure)
-        for axes in figure.axes:
-            _plain_numbers(axes)
-        legends.clear(figure)
-    return figure
-
-
-def _plain_numbers(axes: "Axes") -> None:
-    """Numbers as 0.2 and not as 2 × 10⁻¹ on log scales below two decades, which name more than powers."""
-    from matplotlib.ticker import LogFormatterSciNotation
-
-    class Plain(LogFormatterSciNotation):
-        def __call__(self, x: float, pos: int | None = None) -> str:
-            return f"{x:g}" if super().__call__(x, pos) else ""
-
-    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-        short = 1e-3 < low < high < min(100 * low, 1e5)
-        if short and isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
-            base = axis.get_transform().base  # type: ignore[attr-defined]  # of log scales, which have this formatter
-            axis.set_major_formatter(Plain(base))
-            axis.set_minor_formatter(Plain(base))
-
-
-def as_bytes(figure: "Figure", form: str, *, name: str, stamp: str | None = None) -> bytes:
-    """The figure as a file, "svg", "pdf" or "png", always the same bytes. `name` is the salt of its ids.
-
-    `stamp` is a word that stands in the file as it is, among what is said of it.
-    """
-    from matplotlib import rc_context
-
-    buffer = io.BytesIO()
-    with rc_context({**_STYLE, "svg.hashsalt": name}):
-        said: dict[str, dict[str, str | None]] = {
-            "svg": {"Date": None, "Creator": None, "Source": stamp},
-            "pdf": {"CreationDate": None, "Keywords": stamp},
-            "png": {"Software": None, "Comment": stamp},
-        }
-        said = {
-            kind: {key: word for key, word in words.items() if word or key in _UNSIGNED}
-            for kind, words in said.items()
-        }
-        figure.savefig(buffer, format=form, metadata=said[form], dpi=_PIXELS)
-    return buffer.getvalue()
-
-
-def inline(svg: bytes, *, name: str) -> str:
-    """An SVG file as an element of a page; its ids begin with `name`, so that figures on one page keep apart."""
-    text = svg.decode()
-    return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+FEW = 3  # seeds below which each is a line of its own
 
 
 def colored(items: Iterable[Item], *, first: int = 0) -> Iterator[tuple[str, Item]]:
@@ -145,61 +53,107 @@ def colors(count: int) -> tuple[str, ...]:
     return tuple(to_hex(color) for color in colormaps["viridis"](np.linspace(0, 0.92, count)))
 
 
-def pale(color: str) -> tuple[float, float, float]:
-    """The color mixed with white, for the seeds behind a theory of that color."""
-    from matplotlib.colors import to_rgb
+def pale(color: str) -> tuple[float, float, float, float]:
+    """The color at half its strength, for the seeds behind a theory of that color."""
+    from matplotlib.colors import to_rgba
 
-    red, green, blue = to_rgb(color)
-    return (1 + red) / 2, (1 + green) / 2, (1 + blue) / 2
+    return to_rgba(color, 0.5)
 
 
 def theory_line(axes: "Axes", x: Any, y: Any, *, color: str = INK, label: str | None = None) -> None:
-    """Theory: a solid line."""
-    axes.plot(x, y, color=color, lw=1.6, zorder=2, label=label)
+    """Theory: a solid line over all that was simulated."""
+    _used(axes, "theory")
+    axes.plot(x, y, color=color, lw=1.6, zorder=3, label=label)
+
+
+def theory_lines(axes: "Axes", x: Any, rows: Iterable, *, color: str = INK, label: str | None = None) -> None:
+    """Theory from the start of each seed: the median as a solid line, with single starts thin below it."""
+    curves = np.array([np.asarray(row) for row in rows])
+    if len(curves) < FEW:
+        for i, row in enumerate(curves):
+            theory_line(axes, x, row, color=color, label=label if i == 0 else None)
+        return
+    _used(axes, "starts")
+    _single_runs(axes, x, curves, color=color, zorder=2.5)
+    axes.plot(x, _median(curves), color=color, lw=1.6, zorder=3, label=label)
 
 
 def seed_lines(axes: "Axes", x: Any, rows: Iterable, *, color: Any = COLORS[5], label: str | None = None) -> None:
-    """Simulation: a thin line for each seed, on top of theory."""
-    for i, row in enumerate(rows):
-        axes.plot(x, row, color=color, lw=0.8, zorder=3, label=label if i == 0 else None)
+    """Simulation, below theory: the median over seeds in a band of all of them, with single runs thin.
+
+    Fewer than three seeds are lines of their own.
+    """
+    curves = np.array([np.asarray(row, dtype=float) for row in rows])
+    if len(curves) < FEW:
+        _used(axes, "lines")
+        for i, row in enumerate(curves):
+            axes.plot(x, row, color=color, lw=1.0, zorder=2, label=label if i == 0 else None)
+        return
+    _used(axes, "band")
+    strength = _strength(color)
+    low, high = np.min(curves, axis=0), np.max(curves, axis=0)
+    axes.fill_between(np.asarray(x), low, high, color=color, alpha=0.3 * strength, lw=0, zorder=1.5)
+    _single_runs(axes, x, curves, color=color, zorder=1.8)
+    axes.plot(x, _median(curves), color=color, lw=2.4, zorder=2, label=label)
+
+
+def _median(curves: np.ndarray) -> np.ndarray:
+    """The median over seeds; of an even number the lower one, so that no level is drawn at which no seed rests."""
+    return np.quantile(curves, 0.5, axis=0, method="lower")
+
+
+def _strength(color: Any) -> float:
+    from matplotlib.colors import to_rgba
+
+    return to_rgba(color)[3]
+
+
+def _single_runs(axes: "Axes", x: Any, curves: np.ndarray, *, color: Any, zorder: float) -> None:
+    """Thin lines that a page shows on demand: their names in the SVG begin with "runs"."""
+    number = sum(len(each.lines) for each in axes.figure.axes)
+    for i, row in enumerate(curves):
+        axes.plot(x, row, color=color, lw=0.5, alpha=0.6 * _strength(color), zorder=zorder, gid=f"runs-{number + i}")
 
 
 def dashed_line(axes: "Axes", x: Any, y: Any, *, color: str, label: str | None = None) -> None:
     """A second curve beside a solid line of the same color: dashed, on top of it."""
+    _used(axes, "dashed", label)
     axes.plot(x, y, color=color, lw=1.2, ls=(0, (3, 2)), zorder=4, label=label)
 
 
 def seed_dots(axes: "Axes", x: Any, rows: Iterable, *, color: Any = COLORS[5], label: str | None = None) -> None:
-    """Simulation at a few points: an open circle for each seed, on top of theory."""
+    """Simulation at a few points: an open circle for each seed, below theory."""
+    _used(axes, "dots")
+    style: dict[str, Any] = {"color": color, "marker": "o", "ms": 4, "mfc": "none", "mew": 0.8, "ls": "", "zorder": 2}
     for i, row in enumerate(rows):
-        axes.plot(
-            x,
-            row,
-            color=color,
-            marker="o",
-            ms=4,
-            mfc="none",
-            mew=0.8,
-            ls="",
-            zorder=5,
-            label=label if i == 0 else None,
-        )
+        axes.plot(x, row, label=label if i == 0 else None, **style)
 
 
 def mean_points(
     axes: "Axes", x: Any, values: "xr.DataArray", *, color: str = COLORS[0], label: str | None = None
 ) -> None:
-    """Simulation: means over seeds, with two standard errors where there are seeds for them."""
+    """Simulation, below theory: means over seeds, with two standard errors where there are seeds for them."""
+    _used(axes, "means")
     count = values.sizes["seed"]
     error = 2 * values.std("seed", ddof=1) / np.sqrt(count) if count > 1 else None
-    style: dict[str, Any] = {"fmt": "o", "ms": 4, "color": color, "lw": 1, "zorder": 3}
+    style: dict[str, Any] = {"fmt": "o", "ms": 4, "color": color, "lw": 1, "zorder": 2}
     axes.errorbar(x, values.mean("seed"), yerr=error, label=label, **style)
 
 
 def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = None) -> None:
     """Losses of plateaus: dotted lines across the panel."""
+    _used(axes, "levels", label)
     for i, level in enumerate(np.asarray(levels)):
         axes.axhline(level, color="#777777", lw=0.8, ls=":", zorder=1, label=label if i == 0 else None)
+
+
+def end_label(axes: "Axes", text: str, height: float, *, color: str = INK) -> None:
+    """The name of a curve at its right end, in place of a legend; names that would overlap are moved apart."""
+    label = axes.annotate(
+        text, (1, height), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points", color=color,
+        va="center", annotation_clip=False,
+    )  # fmt: skip
+    getattr(axes.figure, "ends", []).append(label)
 
 
 def seeds(simulated: "xr.Dataset") -> str:
@@ -208,6 +162,27 @@ def seeds(simulated: "xr.Dataset") -> str:
     return f"{count} seed{'' if count == 1 else 's'}"
 
 
+def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:
+    """A second axis on top that counts what the published figure counts."""
+
+    def epochs(time: Any) -> Any:
+        return time / time_per_epoch
+
+    def time(epochs: Any) -> Any:
+        return epochs * time_per_epoch
+
+    _used(axes, "epochs")
+    top = axes.secondary_xaxis("top", functions=(epochs, time))
+    top.set_xlabel(label)
+
+
 def loss_axes(axes: "Axes", *, title: str, scale: str = "linear") -> None:
     """Labels of a panel that shows loss against time, on a scale of time."""
-    axes.set(title=title, xlabel=clocks.TIME, ylabel="mean squared error", xscale=scale)
+    axes.set(title=title, xlabel="training time $t$  (units of $\\tau$)", ylabel="mean squared error", xscale=scale)
+
+
+def _used(axes: "Axes", mark: str, label: str | None = None) -> None:
+    """Note a kind of mark, for the caption, and the labels of its marks."""
+    labels = getattr(axes.figure, "used", {}).setdefault(mark, [])
+    if label and label not in labels:
+        labels.append(label)

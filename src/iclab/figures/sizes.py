@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from iclab.figures.sketches import Sketch
 
 __all__ = ["SIZES", "folding", "style_of"]
 
@@ -25,16 +25,16 @@ def style_of(size: str, own: tuple[float, float]) -> dict[Any, Any]:
     return {"font.size": 9 * larger, "axes.titlesize": 9 * larger, "legend.fontsize": 8 * larger}
 
 
-def folding(size: str, own: tuple[float, float]) -> "Figure":
+def folding(size: str, own: tuple[float, float]) -> "Sketch":
     """An empty figure of a size. In a column or on a page its panels stand in as many rows as they need."""
-    from matplotlib.figure import Figure
+    from iclab.figures.sketches import Sketch
 
     if size not in ("column", "page"):
-        return Figure(figsize=own if size == "study" else _slide(own), layout="constrained")
+        return Sketch(figsize=own if size == "study" else _slide(own), layout="constrained")
     width, row = SIZES[size] or own
     across = max(1, int(width // _NARROWEST))
 
-    class Folding(Figure):
+    class Folding(Sketch):
         def subplots(self, nrows: int = 1, ncols: int = 1, *, squeeze: bool = True, **style: Any) -> Any:
             if ncols > across:
                 style = {name: value for name, value in style.items() if not name.endswith("_ratios")}

@@ -9,6 +9,7 @@ A mark belongs to a field by name: a subclass that declares the field again with
 """
 
 import math
+import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -248,3 +249,8 @@ class Checked:
         for field in fields(self):
             for constraint in marks.get(field.name, ()):
                 object.__setattr__(self, field.name, constraint(field.name, getattr(self, field.name)))
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the case in a notebook in lines that can be read, ten at most."""
+        lines = textwrap.wrap(repr(self), 100, subsequent_indent="    ")
+        printer.text("\n".join([*lines[:9], "    …"] if len(lines) > 10 else lines))

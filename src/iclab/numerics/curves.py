@@ -9,7 +9,10 @@ from numpy.typing import ArrayLike
 from iclab.numerics.annotations import Validated
 from iclab.numerics.checks import require
 
-__all__ = ["Stage", "first_below", "rests_and_drifts", "rests_and_drops", "stages"]
+__all__ = [
+    "Stage", "at_rests", "drop_count", "first_below", "half_drop_time", "rests_and_drifts", "rests_and_drops",
+    "stages",
+]  # fmt: skip
 
 Array = np.ndarray
 
@@ -69,12 +72,38 @@ def _require_curve(time: Array, loss: Array) -> None:
     )
     require(
         bool(np.sum(time > 0) >= 2 and time[0] >= 0 and np.all(np.isfinite(time)) and np.all(np.diff(time) > 0)),
-        "time must increase from 0 or more, with at least two positive times; got something else.",
+        f"time must increase from 0 or more, with at least two positive times; got {_told(time)}. A curve of "
+        "training needs two steps or more.",
     )
     require(
         bool(np.all(np.isfinite(loss)) and loss[0] > 0),
         "loss must be finite and begin above 0, for the rule counts in units of the first loss.",
     )
+
+
+def _told(time: Array) -> str:
+    listed = time.tolist()
+    return str(listed) if len(listed) < 5 else f"{len(listed)} times from {listed[0]:g} to {listed[-1]:g}"
+
+
+def drop_count(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> int:
+    """Number of drops of a curve, by the rule of `stages`."""
+    return max(0, len(stages(time, loss)) - 1)
+
+
+def half_drop_time(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:
+    """Time at which a curve has fallen half-way from its first to its last loss."""
+    return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
+
+
+def at_rests(
+    time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"], values: Float[np.ndarray, "time n"],
+    levels: Float[np.ndarray, "plateau"],
+) -> Float[np.ndarray, "drop n"]:  # fmt: skip
+    """Other values of a run where its loss rests after each drop, see rests_and_drops; NaN where one never comes."""
+    records = [np.flatnonzero(loss == rest) for rest in rests_and_drops(time, loss, levels)[0]]
+    never = np.full(values.shape[1], np.nan)
+    return np.stack([values[found[-1]] if len(found) else never for found in records])
 
 
 def rests_and_drops(
@@ -109,7 +138,7 @@ def _read(
     apart = np.flatnonzero(levels[1:] < levels[:-1])
     drops[apart] = [first_below(time, loss, 0.5 * (levels[i] + levels[i + 1])) for i in apart]
     slope = np.abs(np.gradient(loss, np.log(time)))
-    for i, begin, end in zip(apart, drops[apart], np.append(drops[apart[1:]], np.nan), strict=True):
+    for i, begin, end in zip(apart, drops[apart], np.append(drops[apart], np.nan)[1:], strict=True):
         inside = np.flatnonzero((time > begin) & (time < (end if np.isfinite(end) else np.inf)))
         if np.isfinite(begin) and len(inside):
             at = inside[np.argmin(slope[inside])] if np.isfinite(end) else len(time) - 1

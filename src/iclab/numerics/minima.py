@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from iclab.numerics.checks import Values
 
-__all__ = ["golden_section", "least"]
+__all__ = ["golden_section", "least", "scanned", "vertex"]
 
 _STEP = 0.02  # in log x; the error of a difference of seven points is of sixth order
 _SLOPE = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60
@@ -71,3 +71,27 @@ def golden_section(
         fresh = function(np.exp(np.where(falls, right, left)))
         at_left, at_right = np.where(falls, at_right, fresh), np.where(falls, fresh, at_left)
     return np.exp(0.5 * (low + high))[()]
+
+
+def scanned(
+    error: Callable[[Any], Float[np.ndarray, "..."]], points: Float[np.ndarray, "point"], *, lowest: float
+) -> Float[np.ndarray, "n"]:
+    """The positive number of least error in a scan of equal ratios, by the parabola through it and its neighbors.
+
+    0 where no point has less error than the lowest number, inf where none has less than infinity.
+    """
+    heights = error(points[:, None])
+    index = np.clip(np.argmin(heights, axis=0), 1, len(points) - 2)
+    floor = np.min(heights, axis=0) * (1 + 1e-14)  # equal up to rounding
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of level errors
+        three = heights[index + np.arange(-1, 2)[:, None], np.arange(len(index))]
+        inner = vertex(points[index], three, points[1] / points[0])
+    return np.where(error(lowest) <= floor, 0.0, np.where(error(np.inf) <= floor, np.inf, inner))
+
+
+def vertex(
+    middle: Float[np.ndarray, "*n"] | float, errors: Float[np.ndarray, "3 *n"], factor: float
+) -> Float[np.ndarray, "*n"]:
+    """The least point of the parabola in log x through errors at a point over the factor, at it, and times it."""
+    below, here, above = errors
+    return middle * factor ** ((below - above) / (2 * (below - 2 * here + above)))

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from iclab.numerics.checks import Values, every
 
-__all__ = ["increasing_root"]
+__all__ = ["border", "increasing_root"]
 
 _SHARP, _SHORT = 2.0**-49, 2.0**-13  # 8 units of rounding; a step whose fourth power is less than one
 
@@ -72,3 +73,18 @@ def _ends(function: Callable[[Any], tuple[Values, Values]], lower: Values, upper
             f"got {np.max(below, initial=-np.inf)!s} and {np.min(above, initial=np.inf)!s}. Widen the bracket."
         )
     return below, above
+
+
+def border(
+    holds: Callable[[Any], Bool[np.ndarray, "*n"]], low: Float[np.ndarray, "*n"], high: Float[np.ndarray, "*n"], *,
+    halvings: int,
+) -> Float[np.ndarray, "*n"]:  # fmt: skip
+    """The numbers up to which a condition holds, between a low one where it does and a high one where it does not.
+
+    By bisection, element by element, to a share 2^-halvings of the brackets.
+    """
+    for _ in range(halvings):
+        middle = 0.5 * (low + high)
+        inside = holds(middle)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return 0.5 * (low + high)

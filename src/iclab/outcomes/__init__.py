@@ -1,15 +1,20 @@
 """Outcomes of witnesses: arrays that know their symbol, their axes and their unit."""
 
+from typing import TYPE_CHECKING
+
+from iclab.moved import refusal
 from iclab.outcomes.labeled import (
     VOCABULARY,
     Labeled,
     Quantity,
+    Variable,
     labeled,
     parts,
     quantities,
     quantity,
     shared,
     unlabeled,
+    variables,
     vocabulary,
 )
 from iclab.outcomes.modes import (
@@ -30,6 +35,9 @@ from iclab.outcomes.view import Groups, View
 __all__ = [
     "VOCABULARY", "Errors", "EstimatorErrors", "ExpectedLoss", "FittedErrors", "GammaRuns", "Groups", "HeadRuns",
     "Labeled", "LossCurve", "MatrixCurves", "ModeCurves", "ModeDescent", "Quantity", "SingleHeadCurves",
-    "SmallNoiseLoss", "Trajectory", "TransformerCurves", "View", "labeled", "parts", "quantities", "quantity",
-    "shared", "unlabeled", "vocabulary",
+    "SmallNoiseLoss", "Trajectory", "TransformerCurves", "Variable", "View", "labeled", "parts", "quantities",
+    "quantity", "shared", "unlabeled", "variables", "vocabulary",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # else every name would be one
+    __getattr__ = refusal(__name__)

@@ -6,15 +6,15 @@ lie along which axes, and the vocabulary says what each name means.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from iclab.numerics import require
 
 __all__ = [
-    "VOCABULARY", "Labeled", "Quantity", "labeled", "parts", "quantities", "quantity", "shared", "unlabeled",
-    "vocabulary",
+    "VOCABULARY", "Labeled", "Quantity", "Variable", "labeled", "parts", "quantities", "quantity", "shared",
+    "unlabeled", "variables", "vocabulary",
 ]  # fmt: skip
 
 
@@ -25,6 +25,16 @@ class Quantity:
     symbol: str
     words: str
     unit: str = ""
+
+
+class Variable(NamedTuple):
+    """An array of a group of the labeled result, before it is labeled."""
+
+    name: str
+    axes: tuple[str, ...]
+    array: np.ndarray
+    notes: dict[str, str]  # meaning in words, symbol, unit
+    coordinate: bool = False
 
 
 def vocabulary(names: Mapping[str, tuple[str, ...]] | None = None, /, **more: tuple[str, ...]) -> dict[str, Quantity]:
@@ -120,7 +130,8 @@ def labeled(axes: Mapping[str, Any], **arrays: Any) -> Labeled:
 def _real(name: str, given: Any) -> np.ndarray:
     """Real numbers or truth values as an array. Raises ValueError, with their name, for any others."""
     array, remedy = np.asarray(given), "Number what has names, and label real and imaginary parts apart."
-    require(array.dtype.kind in "biuf", f"{name} must be real numbers or truth values; got {given!r:.60}. {remedy}")
+    if array.dtype.kind not in "biuf":  # the text of a large array takes longer than the check
+        raise ValueError(f"{name} must be real numbers or truth values; got {given!r:.60}. {remedy}")
     return array
 
 
@@ -165,6 +176,22 @@ def quantities(
     for name, axes, array, stated in _parts(outcome):
         meaning = own.get(f"{group}/{name}") or own.get(name) or stated or VOCABULARY.get(name) or Quantity("", "")
         yield name, axes, meaning, array
+
+
+def variables(outcome: Any, own: Mapping[str, Quantity], group: str, seed: int | None) -> list[Variable]:
+    """The variables of an outcome. An array named as its one axis is a coordinate; the others gain a seed axis."""
+    arrays, coordinates = [], []
+    for name, axes, meaning, array in quantities(outcome, own, group=group):
+        notes = {"long_name": meaning.words, "symbol": meaning.symbol, "units": meaning.unit}
+        if axes == (name,):
+            coordinates.append(Variable(name, axes, array, notes, coordinate=True))
+        elif seed is not None:
+            arrays.append(Variable(name, ("seed", *axes), array[None], notes))
+        else:
+            arrays.append(Variable(name, axes, array, notes))
+    if seed is not None:
+        coordinates.append(Variable("seed", ("seed",), np.array([seed]), {}, coordinate=True))
+    return arrays + coordinates
 
 
 def _parts(outcome: Any) -> Iterator[tuple[str, tuple[str, ...], np.ndarray, Quantity | None]]:

@@ -7,13 +7,25 @@ import numpy as np
 from iclab import figures
 from iclab.planning import inverse
 from iclab.problem import Ratios
-from iclab.theory import generalization
+from iclab.theory import depth, generalization
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["SIZES", "forecast_figure", "gap_figure", "requirement_figure", "ridge_figure", "split_figure"]
+    from iclab.planning.depths import Deep
+    from iclab.theory.depth import SpectralLaw
+
+__all__ = [
+    "SIZES",
+    "depth_figure",
+    "depth_split_figure",
+    "forecast_figure",
+    "gap_figure",
+    "requirement_figure",
+    "ridge_figure",
+    "split_figure",
+]
 
 SIZES = {
     "alpha": "examples of a context  $\\alpha = N/D$",
@@ -93,6 +105,32 @@ def forecast_figure(figure: "Figure", question: Any, found: inverse.Forecast) ->
         )
     axes.legend()
     _labeled(axes, SIZES["tau"], f"a run in {question.dimension} dimensions")
+
+
+def depth_figure(figure: "Figure", law: "SpectralLaw", found: "Deep", *, noise: float) -> None:
+    """The excess of untied and tied layers against their number, with the least number that is enough."""
+    counts = np.arange(1, found.depth + 3 if noise > 0 else max(9, 2 * found.depth + 1))
+    axes = figure.subplots()
+    untied, tied = (
+        [one(law, int(count), noise_ratio=noise) for count in counts]
+        for one in (depth.best_excess, depth.tied_excess)
+    )
+    figures.theory_line(axes, counts, untied, label="best layers")
+    figures.dashed_line(axes, counts, tied, color=figures.COLORS[1], label="equal layers")
+    figures.level_lines(axes, [found.ridge] if found.ridge > 0 else [], label="ridge")
+    axes.plot(found.depth, found.excess, "o", color=figures.COLORS[0])
+    axes.legend()
+    _labeled(axes, "layers  $L$", f"{found.depth} layers are enough", error="excess over signal variance")
+
+
+def depth_split_figure(figure: "Figure", question: Any, depths: np.ndarray, heights: np.ndarray) -> None:
+    """The excess against the number of layers, at a fixed number of layers times examples."""
+    axes = figure.subplots()
+    figures.theory_line(axes, depths, heights)
+    place = int(np.argmin(heights))
+    axes.plot(depths[place], heights[place], "o", color=figures.COLORS[1])
+    title = f"{question.budget} layers times examples, D = {question.dimension}"
+    _labeled(axes, "layers  $L$", title, error="excess over signal variance")
 
 
 def _labeled(axes: "Axes", sizes: str, title: str, *, error: str = "mean squared error") -> None:

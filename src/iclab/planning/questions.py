@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from iclab.numerics import whole_number
+from iclab.planning.depth_questions import DepthOrContext, HowDeep
 from iclab.planning.flags import (
     COUNTS,
     Answer,
@@ -236,6 +237,8 @@ QUESTIONS: Mapping[str, type[Question]] = {
     "ridge": WhichRidge,
     "regime": MemorizeOrLearn,
     "forecast": WhatWillARunShow,
+    "depth": HowDeep,
+    "depth-or-context": DepthOrContext,
 }
 
 

@@ -1,5 +1,7 @@
 """Problems: the law of a context, its proportional limit, finite pretraining, laws of tasks."""
 
+from iclab.problem.input_files import read_inputs
+from iclab.problem.inputs import SHRINKAGES, InputSample, given_covariance, measured_inputs
 from iclab.problem.pretraining import Pretraining
 from iclab.problem.ratios import Ratios
 from iclab.problem.regression import Lengths, Regression, checked_lengths, checked_mixture
@@ -16,6 +18,7 @@ from iclab.problem.tasks import (
 )
 
 __all__ = [
-    "ContextLaw", "Lengths", "NormalTasks", "Pool", "Pretraining", "Ratios", "Regression", "SphereTasks",
-    "TaskMoments", "Tasks", "checked_lengths", "checked_mixture", "require_tasks", "sphere_law", "symmetric_root",
+    "SHRINKAGES", "ContextLaw", "InputSample", "Lengths", "NormalTasks", "Pool", "Pretraining", "Ratios",
+    "Regression", "SphereTasks", "TaskMoments", "Tasks", "checked_lengths", "checked_mixture", "given_covariance",
+    "measured_inputs", "read_inputs", "require_tasks", "sphere_law", "symmetric_root",
 ]  # fmt: skip

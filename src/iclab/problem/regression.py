@@ -2,12 +2,16 @@
 
 import warnings
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from numpy.typing import ArrayLike
 
 from iclab.numerics import Validated, Wholes, checked_number, checks_its_fields, numbers, require, whole_numbers
+
+if TYPE_CHECKING:
+    from iclab.problem.inputs import InputSample
 
 __all__ = ["Lengths", "Regression", "checked_lengths", "checked_mixture"]
 
@@ -56,10 +60,71 @@ class Regression:
             )
             eigenvalues = tuple(eigenvalues[i] for i in order)
             tasks = tasks and tuple(tasks[i] for i in order)
+            object.__setattr__(self, "_order", tuple(order))
         object.__setattr__(self, "eigenvalues", eigenvalues)
         object.__setattr__(self, "task_eigenvalues", tasks)
         object.__setattr__(self, "context_length", _context_length(self.context_length))
         object.__setattr__(self, "noise", checked_number("noise", self.noise, at_least=0.0, advice=_VARIANCE))
+
+    @classmethod
+    def from_inputs(
+        cls,
+        inputs: Validated[ArrayLike],
+        context_length: Validated[int | Iterable[int]] = 31,
+        *,
+        noise: Validated[float] = 0.0,
+        task_eigenvalues: Validated[Iterable[float] | None] = None,
+        centered: bool = True,
+        shrinkage: Validated[str] = "none",
+    ) -> "Regression":
+        """The problem of inputs that rows of data are examples of, in the directions of their covariance.
+
+        Its `sampling` holds these directions and what the rows leave open of the spectrum, from which
+        theory.dynamics.level_band and drop_band make bands. Few rows, heavy tails and a mean that is not taken off
+        are said in a UserWarning each.
+
+        >>> Regression.from_inputs(X, context_length=20, shrinkage="linear")
+
+        Raises ValueError for rows that have no covariance, as problem.inputs.measured_inputs does, and as Regression.
+        """
+        from iclab.problem.inputs import measured_inputs
+
+        sample = measured_inputs(inputs, centered=centered, shrinkage=shrinkage)
+        return cls._of_sample(sample, context_length, noise=noise, task_eigenvalues=task_eigenvalues)
+
+    @classmethod
+    def from_covariance(
+        cls, covariance: Validated[ArrayLike], context_length: Validated[int | Iterable[int]] = 31, **others: Any
+    ) -> "Regression":
+        """The problem of inputs of a known covariance, in its own directions; `others` are fields of the problem.
+
+        Raises ValueError for a matrix that is no covariance, and as Regression.
+        """
+        from iclab.problem.inputs import given_covariance
+
+        return cls._of_sample(given_covariance(covariance), context_length, **others)
+
+    @classmethod
+    def _of_sample(cls, sample: "InputSample", context_length: Any, **others: Any) -> "Regression":
+        for text in sample.notes:
+            warnings.warn(text, stacklevel=3)
+        return cls(tuple(map(float, sample.eigenvalues)), context_length, **others).measured_on(sample)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Places of the sorted eigenvalues among those that were stated."""
+        return vars(self).get("_order", tuple(range(self.dimension)))
+
+    def measured_on(self, sample: "InputSample") -> "Regression":
+        """The same problem, whose spectrum was measured on this data."""
+        made = copy(self)
+        object.__setattr__(made, "_sampling", sample)  # no field: an equal problem is the same case
+        return made
+
+    @property
+    def sampling(self) -> "InputSample | None":
+        """The data that the spectrum was measured on; None where it was stated, and for changed copies."""
+        return vars(self).get("_sampling")
 
     @property
     def dimension(self) -> int:

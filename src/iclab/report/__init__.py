@@ -1,5 +1,12 @@
-"""One self-contained page of studies: figures inline, numbers as downloads, nothing from outside."""
+"""One page of studies: answers, figures inline, verdicts, numbers to take along, nothing from outside, no script."""
 
-from iclab.report.document import MEDIA, Download, Entry, csv, files_of, page
+from iclab.report.document import MEDIA, Drawing, Entry, File, page, shown, verdict_table, write
+from iclab.report.entries import drawing, entry
+from iclab.report.mathml import mathml
+from iclab.report.shell import command
+from iclab.report.tables import csv, table
 
-__all__ = ["MEDIA", "Download", "Entry", "csv", "files_of", "page"]
+__all__ = [
+    "MEDIA", "Drawing", "Entry", "File", "command", "csv", "drawing", "entry", "mathml", "page", "shown", "table",
+    "verdict_table", "write",
+]  # fmt: skip

@@ -1,40 +1,62 @@
-"""One self-contained page of studies: figures inline, numbers as downloads, nothing from outside.
+"""One page of studies that is complete without a script: figures inline, numbers once as netCDF, tables beside it.
 
 Computes nothing: it shows results, verdicts and figures that it is handed.
 """
 
 import base64
-import html
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iclab import __version__
 from iclab.claims import ALARM, Verdict
+from iclab.files import written_whole
+from iclab.report import links, tables
+from iclab.report.mathml import mathml
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
+    from iclab.study import Formula
 
-__all__ = ["MEDIA", "Download", "Entry", "csv", "files_of", "page"]
+__all__ = ["MEDIA", "Drawing", "Entry", "File", "page", "shown", "verdict_table", "write"]
 
 MEDIA = {"nc": "application/x-netcdf", "csv": "text/csv", "pdf": "application/pdf", "svg": "image/svg+xml"}
+PIXELS = 96  # of a page in an inch
 
 
 @dataclass(frozen=True)
-class Download:
-    """A file that the page carries inside itself."""
+class File:
+    """A file to take along: inside the page, or in a folder beside it."""
 
     name: str
     content: bytes
+    inside: bool = False
 
     @property
-    def uri(self) -> str:
-        """The whole file as a data: address."""
+    def address(self) -> str:
+        """The whole file as a data: address, or its path below the page."""
+        if not self.inside:
+            return f"files/{self.name}"
         medium = MEDIA[self.name.rsplit(".", 1)[-1]]
         return f"data:{medium};base64,{base64.b64encode(self.content).decode()}"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as SVG elements: as wide as it was designed, and in one column for narrow pages."""
+
+    wide: str
+    narrow: str
+    width: float
+    """Inches of the wide form."""
+    caption: str = ""
+
+    @property
+    def pixels(self) -> int:
+        """Width of the wide form on a page."""
+        return round(PIXELS * self.width)
 
 
 @dataclass(frozen=True)
@@ -43,20 +65,24 @@ class Entry:
 
     name: str
     question: str
-    size: str
-    """Name of the preset: quick, full or published."""
     case: str
     """The case as JSON."""
     verdicts: Sequence[Verdict]
-    figure: str
-    """The figure as SVG."""
-    downloads: Sequence[Download]
+    drawing: Drawing
+    files: Sequence[File]
     seconds: float
     seeds: Sequence[int]
-    origin: dict[str, str]
+    origin: Mapping[str, str]
     """Versions, device and commit."""
+    answer: str = ""
+    """The answer of this case, in one sentence or two."""
+    command: str = ""
+    """The case as a command."""
     unjudged: Mapping[str, str] = field(default_factory=dict)
     """Variables of theory that are drawn and not judged, with the reason."""
+    formulas: Sequence["Formula"] = ()
+    symbols: Sequence[tuple[str, str, str]] = ()
+    """Symbol, words and unit of each variable."""
 
     @property
     def title(self) -> str:
@@ -65,71 +91,72 @@ class Entry:
 
     @property
     def paragraphs(self) -> list[str]:
-        """The question without its first line, as HTML: what stands between asterisks is stressed."""
-        parts = (html.escape(" ".join(part.split())) for part in self.question.strip().split("\n\n")[1:])
-        return [re.sub(r"\*([^*]+)\*", r"<em>\1</em>", part) for part in parts]
-
-    @property
-    def answer(self) -> str:
-        """The answer of this case in its own numbers, as a sentence."""
-        if not self.verdicts:
-            return ""
-        held = [verdict for verdict in self.verdicts if verdict.holds]
-        said = [f"{verdict.meaning.rstrip('.')} ({verdict.number}, asked {verdict.bound})" for verdict in held]
-        others = [f"{verdict.word}: {verdict.meaning.rstrip('.')}" for verdict in self.verdicts if not verdict.holds]
-        return ". ".join([*said, *others]) + "."
+        """The question without its first line, as HTML."""
+        return links.paragraphs(self.question)
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
         """The case as rows of a table, nested fields with a dot."""
-        return list(_rows(json.loads(self.case)))
+        return tables.parameters(self.case)
+
+    @property
+    def outcome(self) -> str:
+        """The number of claims of each outcome, in few words."""
+        if not self.verdicts:
+            return "theory alone"
+        words = [verdict.outcome for verdict in self.verdicts]
+        parts = (("hold", "holds"), ("open", "open"), ("fail", "does not hold"))
+        counts = [(words.count(outcome), word) for word, outcome in parts if outcome in words]
+        return ", ".join(f"{count} of {len(words)} {word}" for count, word in counts)
 
 
-def page(entries: Sequence[Entry], *, date: str, version: str) -> str:
+def page(entries: Sequence[Entry], *, date: str, version: str = __version__) -> str:
     """The whole report as HTML."""
+    claims = sum(len(entry.verdicts) for entry in entries)
+    widths = sorted({entry.drawing.pixels for entry in entries})
+    title = entries[0].title if len(entries) == 1 else "iclab report"
+    return _rendered(
+        "page.html", entries=entries, claims=claims, alarms=ALARM * claims, widths=widths, title=title, date=date,
+        version=version,
+    )  # fmt: skip
+
+
+def write(folder: Path, entries: Sequence[Entry]) -> Path:
+    """Write index.html with its files beside it; the path of the page. Each file is written whole or not at all.
+
+    Raises OSError for a folder that cannot be written.
+    """
+    beside = {file.address: file.content for entry in entries for file in entry.files if not file.inside}
+    named = links.documents([entry.question for entry in entries])
+    beside |= {path: text.encode() for path, text in named}
+    beside["index.html"] = page(entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")).encode()
+    for path, content in beside.items():
+        with written_whole(folder / path) as file:
+            file.write_bytes(content)
+    return folder / "index.html"
+
+
+def shown(entry: Entry) -> str:
+    """One study as an element of a notebook: question, answer, figure and verdicts."""
+    return _rendered("shown.html", entry=entry)
+
+
+def verdict_table(verdicts: Sequence[Verdict]) -> str:
+    """Verdicts as an element of a notebook."""
+    return _rendered("verdicts.html", verdicts=verdicts)
+
+
+def _rendered(template: str, **shown: Any) -> str:
+    return _templates().get_template(template).render(**shown)
+
+
+@cache
+def _templates() -> Any:
     from jinja2 import Environment, PackageLoader
 
-    templates = Environment(loader=PackageLoader("iclab", "report"), autoescape=True, trim_blocks=True)
-    claims = sum(len(entry.verdicts) for entry in entries)
-    shown = {"entries": entries, "claims": claims, "alarms": ALARM * claims}
-    return templates.get_template("page.html").render(date=date, version=version, **shown)
-
-
-def csv(result: "xr.DataTree") -> bytes:
-    """All numbers of a result as one long table: group, variable, one column for each axis, value."""
-    import pandas as pd
-
-    tables = []
-    for node in result.subtree:
-        for name, array in node.to_dataset(inherit=False).data_vars.items():
-            # a single number has no axes, and no data frame of its own
-            table = pd.DataFrame({"value": [array.item()]}) if array.ndim == 0 else _table(array)
-            table.insert(0, "variable", name)
-            table.insert(0, "group", node.path.lstrip("/"))
-            tables.append(table)
-    whole = pd.concat(tables, ignore_index=True)
-    columns = [column for column in whole.columns if column != "value"]
-    return whole[[*columns, "value"]].to_csv(index=False, float_format="%.12g").encode()
-
-
-def files_of(path: Path, result: "xr.DataTree", figures: dict[str, bytes], *, name: str) -> list[Download]:
-    """The downloads of one study: its stored result, the same as CSV, and its figure in each form."""
-    drawn = [Download(f"{name}.{form}", content) for form, content in figures.items()]
-    return [Download(f"{name}.nc", path.read_bytes()), Download(f"{name}.csv", csv(result)), *drawn]
-
-
-def _table(array: "xr.DataArray") -> "pd.DataFrame":
-    return array.rename("value").to_dataframe().reset_index()
-
-
-def _rows(case: dict[str, Any], prefix: str = "") -> Any:
-    for key, value in case.items():
-        if isinstance(value, dict):
-            yield from _rows(value, f"{prefix}{key}.")
-        else:
-            shown = ", ".join(map(_shown, value)) if isinstance(value, list) else _shown(value)
-            yield f"{prefix}{key}".replace("_", "-"), shown
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    templates = Environment(
+        loader=PackageLoader("iclab", "report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    templates.globals |= {"mathml": mathml, "measured": tables.measured}
+    templates.filters |= {"plain": tables.plain, "unbroken": tables.unbroken}
+    return templates

@@ -10,7 +10,8 @@ it is whole or not there; a digest of all arrays and of the case stands in it. F
 
 from iclab.store.buffer import Buffer
 from iclab.store.folder import Store
+from iclab.store.fresh import fresh
 from iclab.store.keys import case_key
-from iclab.store.view import digest, read, write
+from iclab.store.view import digest, netcdf, read, write
 
-__all__ = ["Buffer", "Store", "case_key", "digest", "read", "write"]
+__all__ = ["Buffer", "Store", "case_key", "digest", "fresh", "netcdf", "read", "write"]

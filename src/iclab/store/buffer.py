@@ -1,6 +1,7 @@
 """Finished cells that wait for their part."""
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from iclab.store.cells import Cell, cells_of
@@ -30,7 +31,11 @@ class Buffer:
 
     def add(self, result: "xr.DataTree") -> None:
         """Keep a result until the next part is due."""
-        self._waiting += cells_of(result)
+        self.keep(cells_of(result))
+
+    def keep(self, cells: Iterable[Cell]) -> None:
+        """Keep cells until the next part is due."""
+        self._waiting += cells
         if time.monotonic() - self._last >= FLUSH:
             self.flush()
 

@@ -51,7 +51,7 @@ class Store:
         """
         numbers = study.asked(seeds)
         if not numbers and study.simulation is not None:
-            return study.run(case, ())  # theory alone is not kept: its cell would answer for no seed
+            return study.run(case, ()).tree  # theory alone is not kept: its cell would answer for no seed
         kept = self._kept(study, case)
         missing: list[Any] = [*_missing(kept.cells, numbers)] if numbers or kept.cells else [None]
         if missing:
@@ -59,7 +59,7 @@ class Store:
             with self.buffer(study) as buffer:
                 for seed in track(missing):
                     if seed not in Parts(self.folder, study).seeds(case_json(case)):  # of another process, meanwhile
-                        buffer.add(study.run(case, () if seed is None else (seed,)))
+                        buffer.add(study.run(case, () if seed is None else (seed,)).tree)
         cells = self._shown(study, case, None if missing else kept)
         require(not _missing(cells, numbers), f"{self.folder} must be left as it is in use; stored seeds vanished.")
         return _tree(study, [cells[seed] for seed in numbers or cells])

@@ -41,7 +41,7 @@ class Holding:
     @property
     def size(self) -> int:
         """Bytes of the case on disk, its share of common parts included."""
-        return round(sum(self.parts.values()) + sum(file.stat().st_size for file in self.files if file.exists()))
+        return round(sum(self.parts.values()) + sum(file.stat().st_size for file in self.files if file.is_file()))
 
     @property
     def date(self) -> str:
@@ -87,7 +87,8 @@ def holdings(folder: Path) -> list[Holding]:
             _held(found, study, version, case).numbers |= set(seeds)
     for held in found.values():
         stem = f"{held.study}-{held.key}"
-        held.files += sorted(path for path in folder.glob(f"{stem}*") if path.suffix != ".broken" and path.is_file())
+        own = [path for path in folder.glob(f"{stem}*") if path.suffix != ".broken"]
+        held.files += sorted(path for one in own for path in (one.rglob("*") if one.is_dir() else [one]))
     return sorted(found.values(), key=lambda held: (held.study, held.date))
 
 
@@ -105,8 +106,11 @@ def removed(folder: Path, held: Sequence[Holding]) -> int:
         path.unlink(missing_ok=True)
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
-    for file in [file for one in held for file in one.files]:
-        file.unlink(missing_ok=True)
+    for file in reversed([file for one in held for file in one.files]):  # what a folder holds before the folder
+        file.rmdir() if file.is_dir() else file.unlink(missing_ok=True)
+    for one in held:
+        for page in folder.glob(f"{one.study}-{one.key}*-page"):
+            page.rmdir()
     return freed
 
 

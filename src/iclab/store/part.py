@@ -10,7 +10,7 @@ import json
 import math
 import zipfile
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from iclab.numerics import require
 from iclab.store.cells import Cell
 from iclab.study import SCHEMA
 
-__all__ = ["Broken", "header_of", "packed", "unpacked"]
+__all__ = ["Broken", "Row", "header_of", "packed", "unpacked"]
 
 _FORMAT = 1  # raised when a header changes its meaning
 
@@ -80,10 +80,23 @@ def unpacked(content: bytes) -> list[Cell]:
     return cells
 
 
-def header_of(file: Any) -> tuple[int, list[tuple[str, int | None]]]:
-    """Schema of a part, and case and seed of its cells, read from an open file. Raises Broken as `unpacked` does."""
+class Row(NamedTuple):
+    """A cell of a part, by the header alone."""
+
+    case: str
+    seed: int | None
+    seconds: float
+    memory: float
+
+
+def header_of(file: Any) -> tuple[int, list[Row]]:
+    """Schema of a part, and the rows of its cells, read from an open file. Raises Broken as `unpacked` does."""
     header = _checked(json.loads(_members(file, only="header")["header"].tobytes()))
-    return header["schema"], [(header["cases"][case], seed) for case, seed, *_ in header["cells"]]
+    cases = header["cases"]
+    return header["schema"], [
+        Row(cases[case], seed, _number(seconds), _number(memory))
+        for case, seed, seconds, memory, *_ in header["cells"]
+    ]
 
 
 def _stacked(name: str, rows: Sequence[tuple[np.ndarray, ...]]) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ now is an error, and stays as it is. Cells that stand in two parts are compared.
 import errno
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TypeVar
 from iclab.files import content_of, link_whole, put_aside, reworded, unreadable
 from iclab.store.cells import AGREEMENT, Cell, gap
 from iclab.store.keys import part_name
-from iclab.store.part import Broken, header_of, packed, unpacked
+from iclab.store.part import Broken, Row, header_of, packed, unpacked
 from iclab.study import SCHEMA, Study
 
 __all__ = ["Parts", "set_aside"]
@@ -39,6 +39,22 @@ class Parts:
         """Folder of the parts, whether it is there or not."""
         return self.folder / "parts" / f"{self.study.name}-v{self.study.version}"
 
+    def index(
+        self, digest: Callable[[os.stat_result, list[Row]], _Found], known: Mapping[str, _Found]
+    ) -> dict[str, _Found]:
+        """A digest of the rows of each part, by its name; parts that are known are not read again."""
+        found: dict[str, _Found] = {}
+
+        def ask(path: Path) -> bool:
+            if path.name not in known:
+                found[path.name] = digest(path.stat(), _rows(path))
+            else:
+                found[path.name] = known[path.name]
+            return True
+
+        self._listed(ask, again=found.clear)
+        return found
+
     def names(self, case: str) -> list[str]:
         """Names of the parts that hold cells of a case, in order."""
         return self._listed(lambda path: any(of == case for of, _ in _held(path)))
@@ -51,7 +67,11 @@ class Parts:
 
     def cells(self, case: str) -> dict[int | None, Cell]:
         """The cells of a case by seed, out of all parts, each part checked by its digest."""
-        return {seed: cell for (_, seed), cell in self._union(case, set()).items()}
+        return {seed: cell for (_, seed), cell in self._union(lambda of, _: of == case, set()).items()}
+
+    def chosen(self, wanted: Callable[[str, int | None], bool]) -> dict[tuple[str, int | None], Cell]:
+        """Cells by case and seed, of all cases and seeds that are wanted, each part checked by its digest."""
+        return self._union(wanted, set())
 
     def publish(self, cells: Sequence[Cell]) -> None:
         """Write cells as one part. Raises OSError, with what to do, where it cannot be written."""
@@ -82,24 +102,27 @@ class Parts:
         """
         differing: set[str] = set()
         before = self._listed(_held)
-        cells = sorted(self._union(None, differing).values(), key=lambda cell: (cell.case, cell.seed or 0))
+        cells = sorted(self._union(lambda *_: True, differing).values(), key=lambda cell: (cell.case, cell.seed or 0))
         pieces = [cells[place : place + _MOST] for place in range(0, len(cells), _MOST)]
         for piece in pieces:
             self.publish(piece)
         for name in set(before) - {part_name(self.study, piece) for piece in pieces} - differing:
             (self.home / name).unlink(missing_ok=True)
 
-    def _union(self, case: str | None, differing: set[str]) -> dict[tuple[str, int | None], Cell]:
-        """Cells by case and seed, of one case or of all: the first of two that are the same cell.
+    def _union(
+        self, wanted: Callable[[str, int | None], bool], differing: set[str]
+    ) -> dict[tuple[str, int | None], Cell]:
+        """Cells by case and seed, those that are wanted: the first of two that are the same cell.
 
         The names of parts whose cells differ from those of an earlier one are added to `differing`.
         """
         found: dict[tuple[str, int | None], Cell] = {}
 
         def take(path: Path) -> None:
-            if any(case in (None, of) for of, _ in _held(path)):
+            if any(wanted(case, seed) for case, seed in _held(path)):
                 for cell in unpacked(content_of(path)):
-                    if case in (None, cell.case) and _differs(found.setdefault((cell.case, cell.seed), cell), cell):
+                    at = cell.case, cell.seed
+                    if wanted(*at) and _differs(found.setdefault(at, cell), cell):
                         _say_differing(self.study, cell, path)
                         differing.add(path.name)
 
@@ -156,13 +179,24 @@ def _held(path: Path) -> Sequence[tuple[str, int | None]]:
 
 @lru_cache(maxsize=1 << 15)
 def _header(path: str, _stamp: tuple[int, int, int]) -> tuple[int, list[tuple[str, int | None]]]:
+    schema, rows = _opened(Path(path))
+    return schema, [(row.case, row.seed) for row in rows]
+
+
+def _rows(path: Path) -> list[Row]:
+    """The cells of a part by its header, none in another schema."""
+    schema, rows = _opened(path)
+    return rows if schema == SCHEMA else []
+
+
+def _opened(path: Path) -> tuple[int, list[Row]]:
     try:
         with open(path, "rb") as file:
             return header_of(file)
     except OSError as error:
         if error.errno in _GONE:
             raise
-        raise unreadable(error, Path(path)) from error
+        raise unreadable(error, path) from error
 
 
 def _differs(shown: Cell, other: Cell) -> bool:

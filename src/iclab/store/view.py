@@ -16,7 +16,7 @@ from iclab.study import SCHEMA
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["described", "digest", "peek", "read", "write"]
+__all__ = ["described", "digest", "netcdf", "peek", "read", "write"]
 
 _FOREIGN = "it was not written by this version of iclab"
 
@@ -26,10 +26,7 @@ def write(result: "xr.DataTree", path: Path, *, parts: str = "") -> None:
 
     Raises OSError where the folder cannot be written.
     """
-    stamped = result.copy()
-    stamped.attrs = {**result.attrs, "digest": digest(result), "parts": parts}
-    content = stamped.to_netcdf(engine="h5netcdf")
-    assert content is not None
+    content = netcdf(result, parts=parts)
     try:
         with written_whole(path) as temporary:
             temporary.write_bytes(content)
@@ -37,6 +34,15 @@ def write(result: "xr.DataTree", path: Path, *, parts: str = "") -> None:
         raise reworded(
             error, f"{path} must be writable; writing it failed ({error.strerror}). What was stored before is kept."
         ) from error
+
+
+def netcdf(result: "xr.DataTree", *, parts: str = "") -> bytes:
+    """A result as the bytes of a netCDF file, with its digest and that of the list of parts that it was made of."""
+    stamped = result.copy()
+    stamped.attrs = {**result.attrs, "digest": digest(result), "parts": parts}
+    content = stamped.to_netcdf(engine="h5netcdf")
+    assert content is not None
+    return bytes(content)
 
 
 def read(path: Path) -> "xr.DataTree":

@@ -18,6 +18,10 @@ GROUPS = {
         "double_descent", "context_length", "non_monotone_context", "task_diversity", "ridge", "structured",
         "finite_size", "forecast",
     ),
+    "depth": (
+        "depth_landscape", "depth_plateau", "depth_staircase", "depth_noise", "depth_spectrum", "depth_free",
+        "depth_softmax",
+    ),
     "related": ("rank_robustness", "softmax_window", "low_rank_tasks", "separate_tokens", "pattern_selection"),
     "networks": (
         "icl_emergence", "grokking", "transformer_double_descent", "transformer_task_diversity",
@@ -47,6 +51,12 @@ class _Studies(Mapping[str, Study]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        groups = {group: [name.replace("_", "-") for name in names] for group, names in GROUPS.items()}
+        others = [point.name for point in entry_points(group="iclab.studies")]
+        listed = {**groups, "others": others} if others else groups
+        return "\n".join(f"{group}: {', '.join(names)}" for group, names in listed.items())
 
 
 STUDIES: Mapping[str, Study] = _Studies()

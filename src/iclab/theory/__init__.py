@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from iclab.lazy import door
 
 if TYPE_CHECKING:
+    from iclab.theory import depth as depth
     from iclab.theory import dynamics as dynamics
     from iclab.theory import estimators as estimators
     from iclab.theory import finite_size as finite_size
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from iclab.theory import tokens as tokens
 
 __all__ = [
+    "depth",
     "dynamics",
     "estimators",
     "finite_size",

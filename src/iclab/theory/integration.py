@@ -15,6 +15,7 @@ __all__ = ["descend_flow", "integrate", "integrate_stiff", "require_fall", "squa
 PATIENCE = 1000, 20  # explicit steps, and more per entry: an implicit step costs one evaluation of velocity per entry
 LONGEST = 300_000  # steps in all; minutes of work
 BLURRED = 1e-5  # relative error of the loss from the rounding of weights that is still returned
+ROUNDED = 1e-13  # of the loss of zero weights, from which the loss is a difference
 GLANCE = 50  # steps between two tests for rest
 STIFF = 1e3  # times the rate at the minimum: a start from which explicit steps are too small
 MOST_STIFF = 20_000  # stiff steps in all; where rounding is as large as the tolerance they are many and small
@@ -85,14 +86,22 @@ def squares(*parts: Float[np.ndarray, "*n"]) -> float:
 
 
 def require_fall(
-    falling: Float[np.ndarray, "time"], *, tolerance: float = 1e-9, blur: float | np.ndarray = 0.0
+    falling: Float[np.ndarray, "time"],
+    *,
+    height: float,
+    tolerance: float = 1e-9,
+    blur: float | np.ndarray = 0.0,
 ) -> None:
     """Raise ArithmeticError where what falls along a flow rises, or `blur`, its change by rounding, is not small.
+
+    `height` is the loss of zero weights. Next to a minimum that lies far below it, as in long contexts without noise,
+    the loss is known to the tolerance of that height, and no better than its rounding.
 
     Source: derived in docs/derivations/dynamics.
     """
     rises, change = np.diff(falling), np.broadcast_to(blur, falling.shape)
-    if np.any(change > BLURRED * falling) or np.any(rises > 1e3 * tolerance * falling[:-1] + change[1:]):
+    known = 1e3 * tolerance * falling[:-1] + tolerance * height + change[1:]
+    if np.any(change > BLURRED * falling + ROUNDED * height) or np.any(rises > known):
         raise ArithmeticError(
             f"the loss must fall along the flow; got weights whose rounding changes it by {np.max(change):.1e}, "
             f"and a rise of {np.max(rises, initial=0.0):.1e}. Shrink the start."

@@ -37,8 +37,8 @@ class Options:
         return self.results or self.out or RESULTS
 
 
-def chosen_preset(study: Study, words: Sequence[str]) -> tuple[str, Preset]:
-    """Name of the preset that the other words change, and the preset: the first stage of parsing.
+def chosen_preset(study: Study, words: Sequence[str]) -> Preset:
+    """The preset that the other words change: the first stage of parsing.
 
     Raises ValueError where a study has no published case.
     """
@@ -47,9 +47,8 @@ def chosen_preset(study: Study, words: Sequence[str]) -> tuple[str, Preset]:
             "published" in study.presets,
             f"published cases are those of studies whose full case is smaller; {study.name!r} has none. Use --full.",
         )
-        return "published", study.presets["published"]
-    name = "full" if "--full" in words else "quick"
-    return name, study.presets[name]
+        return study.presets["published"]
+    return study.presets["full" if "--full" in words else "quick"]
 
 
 def apart(words: Sequence[str], options: type) -> tuple[list[str], list[str]]:

@@ -89,7 +89,8 @@ def flags_of(form: Any, default: Any = None) -> list[Flag]:
 def _flags(form: Any, default: Any, path: tuple[str, ...]) -> Iterator[Flag]:
     hints = get_type_hints(form, include_extras=True)
     for entry in fields(form):
-        value = entry.default if default is None else getattr(default, entry.name)
+        made = entry.default if entry.default_factory is MISSING else entry.default_factory()
+        value = made if default is None else getattr(default, entry.name)
         kind, marks = _stripped(hints[entry.name])
         if is_dataclass(value):
             unnamed = any(getattr(mark, "name", None) == "" for mark in marks)

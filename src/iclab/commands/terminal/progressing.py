@@ -70,9 +70,17 @@ class Progress:
         self._tasks[task].done += 1
         self._tasks[task].inside = None
 
-    def update(self, task: int, *, completed: int, total: int | None) -> None:
-        """So many are done, of so many."""
-        self._tasks[task].done, self._tasks[task].total = completed, total
+    @property
+    def disable(self) -> bool:
+        """True where no line changes: it is no terminal, or quiet is asked for."""
+        return self._quiet or not self._tty
+
+    def update(self, task: int, *, completed: int, total: int | None = None, description: str | None = None) -> None:
+        """So many are done, of so many where that has changed; the name may change too."""
+        shown = self._tasks[task]
+        shown.done = completed
+        shown.total = shown.total if total is None else total
+        shown.name = description or shown.name
 
     def inside(self, what: str, done: int, total: int) -> None:
         """The part of the last task that is under way has come so far."""

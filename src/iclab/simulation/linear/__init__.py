@@ -6,6 +6,7 @@ from iclab.lazy import door
 
 if TYPE_CHECKING:
     from iclab.simulation.linear import contexts as contexts
+    from iclab.simulation.linear import depth as depth
     from iclab.simulation.linear import descent as descent
     from iclab.simulation.linear import loop as loop
     from iclab.simulation.linear import mixtures as mixtures
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "contexts",
+    "depth",
     "descent",
     "loop",
     "mixtures",

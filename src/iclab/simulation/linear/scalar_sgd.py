@@ -171,6 +171,21 @@ class DrawnSquares(NamedTuple):
         """Mean squared error for E zzᵀ."""
         return np.einsum("ab,...ab->...", self.second, state)
 
+    def losses_of(self, gamma: Float[Array, "*batch D D"]) -> Float[Array, "*batch"]:
+        """Mean squared errors of given weights."""
+        flat = gamma.reshape(*gamma.shape[:-2], -1)
+        z = np.concatenate([flat, np.full_like(flat[..., :1], -1.0)], axis=-1)
+        return np.asarray(self.loss(z[..., :, None] * z[..., None, :]))
+
+    def followed(self, steps: int, *, rate: float, batch: int | float) -> Float[Array, "step"]:
+        """Mean squared errors of one-pass SGD from Γ = 0 at steps 0, 1, …; of descent for an infinite batch."""
+        state, losses = np.zeros_like(self.second), []
+        state[-1, -1] = 1.0
+        for _ in range(steps + 1):
+            losses.append(self.loss(state))
+            state = self.stepped(state, rate=rate, batch=batch)
+        return np.array(losses)
+
     def stepped(self, state: Float[Array, "n n"], *, rate: float, batch: int | float) -> Float[Array, "n n"]:
         """E zzᵀ after a step on a fresh batch; the last entry of z stays."""
         drift, noise = self.second.copy(), np.einsum("abcd,cd->ab", self.fourth, state)

@@ -27,6 +27,16 @@ class Found:
     loss: Float[Array, "start"]
     gradient_norm: Float[Array, "start"]
 
+    def losses(self, count: int, *, vanishing: float, same: float) -> Float[Array, "point"]:
+        """The different losses of ends whose gradient vanishes, least first; infinite unless they are `count`.
+
+        A gradient vanishes below a norm, and losses of one point differ by less than `same`.
+        """
+        ends = np.sort(self.loss[self.gradient_norm < vanishing])
+        groups = np.split(ends, np.flatnonzero(np.diff(ends) > same) + 1)
+        found_all = len(ends) > 0 and len(groups) == count
+        return np.array([group.mean() for group in groups]) if found_all else np.full(count, np.inf)
+
 
 def search(statistics: Statistics, starts: SeparateAttention, *, iterations: Validated[int]) -> Found:
     """Levenberg and Marquardt's iteration on the gradient of a restricted layer's loss, from each start.

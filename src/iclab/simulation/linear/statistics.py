@@ -10,6 +10,7 @@ Source: zhang2025training, eqs. 6, 7 and 13; unrestricted layers derived in docs
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -19,10 +20,23 @@ from iclab.numerics import checks_its_fields, require
 from iclab.simulation.linear.contexts import Contexts
 from iclab.simulation.linear.loop import require_dimension
 
-__all__ = ["Statistics", "features", "features_read_by", "stack", "statistics"]
+__all__ = ["PopulationMoments", "Statistics", "features", "features_read_by", "stack", "statistics"]
 
 Array = np.ndarray
 BLOCK = 1024  # sequences whose features are in memory at once
+
+
+class PopulationMoments(Protocol):
+    """Moments of a population, B, C and Λ, with the loss of predicting 0."""
+
+    @property
+    def cross(self) -> Float[Array, "D D"]: ...
+    @property
+    def second(self) -> Float[Array, "D D"]: ...
+    @property
+    def input_covariance(self) -> Float[Array, "D D"]: ...
+    @property
+    def null_loss(self) -> float: ...
 
 
 @checks_its_fields
@@ -51,6 +65,18 @@ class Statistics:
         expected = ((*batch, rows, rows), (*batch, columns, columns), tuple(batch))
         got = tuple(np.shape(part) for part in (self.left, self.right, self.null_loss))
         require(got == expected, f"left, right and null_loss must have shapes {expected}; got {got}.")
+
+    @classmethod
+    def of_moments(cls, moments: "PopulationMoments") -> "Statistics":
+        """The statistics of infinitely many sequences, for a restricted layer."""
+        return cls(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
+
+    @classmethod
+    def of_features(
+        cls, cross: Float[Array, "feature"], second: Float[Array, "feature feature"], null_loss: float
+    ) -> "Statistics":
+        """The statistics of E[yφ], E[φφᵀ] and E[y²], as for drawn sequences."""
+        return cls(cross[:, None], second, np.ones((1, 1)), np.asarray(null_loss))
 
     @property
     def feature_count(self) -> int:

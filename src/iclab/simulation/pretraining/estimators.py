@@ -5,6 +5,7 @@ the task too, and for tasks of the pool the task over the posterior. That leaves
 single queries.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -15,12 +16,14 @@ from jaxtyping import Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
 from iclab.numerics import Validated, checked_number, magnitude_number, require, whole_number
+from iclab.problem import ContextLaw, Pool
 from iclab.simulation.keys import checked_key, generators_of
 from iclab.simulation.linear.summaries import checked_tasks
 from iclab.simulation.memory import require_memory
 
 __all__ = [
-    "CHUNK", "ContextErrors", "drawn_dmmse_errors", "drawn_ridge_errors", "fittest_dmmse_errors", "posterior_weights",
+    "CHUNK", "ContextErrors", "drawn_dmmse_errors", "drawn_ridge_errors", "fittest_dmmse_errors", "log_tasks_at",
+    "mean_dmmse_errors", "mean_fittest_errors", "posterior_weights",
 ]  # fmt: skip
 
 Array = np.ndarray
@@ -106,6 +109,37 @@ def fittest_dmmse_errors(
     log = checked_number("log_tasks", log_tasks, at_least=float(np.log(1000)), advice="Draw smaller pools whole.")
     count, (rng,) = whole_number("contexts", contexts), generators_of(checked_key(key)[None])
     return np.array([_fittest(d, n, rho, log, rng) for _ in range(count)])
+
+
+def mean_dmmse_errors(
+    laws: Sequence[ContextLaw], *, contexts: int, key: PRNGKeyArray
+) -> tuple[Float[Array, "law"], Float[Array, "law"]]:
+    """Means of the errors on contexts of new tasks and of tasks of each pool, inputs N(0, I/D)."""
+    found = []
+    for i, law in enumerate(laws):
+        assert isinstance(law.tasks, Pool)
+        sample = {"noise": law.noise, "contexts": contexts, "key": jax.random.fold_in(key, i)}
+        found.append(drawn_dmmse_errors(law.tasks.vectors, law.context_length, **sample))
+    return np.array([np.mean(one.icl) for one in found]), np.array([np.mean(one.idg) for one in found])
+
+
+def mean_fittest_errors(
+    dimension: int, shares: Float[Array, "s"], *, alpha: float, noise: float, contexts: int, key: PRNGKeyArray
+) -> Float[Array, "s"]:
+    """Means of the errors on new tasks with pools that are, in D dimensions, as exp(sD) tasks in the limit."""
+    length, found = max(1, round(alpha * dimension)), []
+    for i, s in enumerate(shares):
+        sample = {"noise": noise, "contexts": contexts, "key": jax.random.fold_in(key, i)}
+        found.append(np.mean(fittest_dmmse_errors(dimension, length, log_tasks=log_tasks_at(s, dimension), **sample)))
+    return np.array(found)
+
+
+def log_tasks_at(share: float, dimension: int) -> float:
+    """ln K of the pool that is in D dimensions as exp(sD) tasks in the limit: s D + ½ ln(4π ln K)."""
+    log = share * dimension
+    for _ in range(100):
+        log = share * dimension + 0.5 * np.log(4 * np.pi * max(log, 1.0))
+    return float(log)
 
 
 def _posterior(

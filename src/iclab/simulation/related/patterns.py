@@ -5,6 +5,7 @@ relevant patterns, the first for label +1, the second for −1; examples that ca
 """
 
 from functools import partial
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +18,9 @@ from iclab.numerics import Validated, positive, share, whole_number
 from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.related.loop import descended
 
-__all__ = ["BLOCK", "SCALES", "SLIGHT", "Patterns", "Tested", "Weights", "pruned", "start", "tested", "train"]
+__all__ = [
+    "BLOCK", "SCALES", "SLIGHT", "Patterns", "Tested", "Weights", "pruned", "ring_tasks", "start", "tested", "train",
+]  # fmt: skip
 
 Array = np.ndarray
 BLOCK = 1000  # contexts in one batch of a test
@@ -41,6 +44,18 @@ class Patterns(NamedTuple):
     irrelevant: Float[Array, "other D"]
     tasks: Int[Array, "task 2"]
 
+    @classmethod
+    def orthogonal(cls, relevant: int, others: int, strength: float, tasks: Int[Array, "task 2"]) -> "Patterns":
+        """Orthogonal patterns, the relevant ones first, of norm `strength`; the others have norm 1."""
+        basis = np.eye(relevant + others)
+        return cls(strength * basis[:relevant], basis[relevant:], tasks)
+
+    def summed(self, total: float) -> "Patterns":
+        """Equal sums of neighboring relevant patterns, with coefficients that sum to `total`, and all their pairs."""
+        count = len(self.relevant) // 2
+        sums = total / 2 * (self.relevant[: 2 * count : 2] + self.relevant[1 : 2 * count : 2])
+        return self._replace(relevant=sums, tasks=np.array(list(permutations(range(count), 2))))
+
 
 class Tested(NamedTuple):
     """Means over test contexts: attention weight on the query's pattern, fraction of wrong signs, hinge loss."""
@@ -48,6 +63,12 @@ class Tested(NamedTuple):
     attention: float
     error: float
     hinge: float
+
+
+def ring_tasks(patterns: int) -> tuple[Int[Array, "pattern 2"], Int[Array, "other 2"]]:
+    """Tasks of neighbors in a ring of relevant patterns, and all other ordered pairs."""
+    ring = [(i, (i + 1) % patterns) for i in range(patterns)]
+    return np.array(ring), np.array([pair for pair in permutations(range(patterns), 2) if pair not in ring])
 
 
 def start(dimension: int, neurons: int, *, key: PRNGKeyArray) -> Weights:

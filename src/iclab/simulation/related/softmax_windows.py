@@ -15,7 +15,7 @@ from iclab.simulation.linear.loop import not_diverged
 from iclab.simulation.linear.one_pass import normals
 from iclab.simulation.related.loop import descended
 
-__all__ = ["CLASSES", "WindowShape", "WindowTraining", "drawn_concentration", "drawn_errors", "trained"]
+__all__ = ["CLASSES", "WindowShape", "WindowTraining", "drawn_concentration", "drawn_errors", "trained", "windows"]
 
 Array = np.ndarray
 CLASSES = ("affine", "kinked", "projected")
@@ -68,6 +68,23 @@ def drawn_errors(
     _require(shape)
     with jax.enable_x64(True):
         return np.asarray(_errors(shape, whole_number("blocks", blocks), matrices, np.asarray(noises, float), key))
+
+
+def windows(
+    shape: WindowShape, training: WindowTraining, *, noises: Validated[ArrayLike], blocks: Validated[int],
+    key: PRNGKeyArray,
+) -> dict[str, Float[Array, "noise"]]:  # fmt: skip
+    """Trained matrices read as windows: scale, anisotropy and error on drawn functions.
+
+    The `scale` is the mean of the diagonal, the `anisotropy` the share of the norm that is no multiple of the
+    identity, and `drawn` the error against targets without noise.
+    """
+    for_training, for_test = jax.random.split(key)
+    matrices = trained(shape, training, noises=noises, key=for_training)
+    scale = np.trace(matrices, axis1=1, axis2=2) / shape.dimension
+    rest = np.linalg.norm(matrices - scale[:, None, None] * np.eye(shape.dimension), axis=(1, 2))
+    drawn = drawn_errors(shape, matrices, noises=noises, blocks=blocks, key=for_test)
+    return {"scale": scale, "drawn": drawn, "anisotropy": rest / np.linalg.norm(matrices, axis=(1, 2))}
 
 
 def drawn_concentration(

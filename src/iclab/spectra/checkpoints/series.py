@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from iclab.numerics import whole_number
 from iclab.spectra.checkpoints.tensors import Skipped, Tensor
 
-__all__ = ["Checkpoint", "Contents", "Series", "one_in"]
+__all__ = ["Checkpoint", "Contents", "Series", "few", "one_in"]
 
 _T = TypeVar("_T")
 
@@ -48,13 +48,18 @@ class Checkpoint:
         return self.opened()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Series:
     """Checkpoints in order of their steps, and the entries of the folder that are none."""
 
     checkpoints: tuple[Checkpoint, ...]
     skipped: tuple[Skipped, ...] = ()
     root: Path | None = None
+
+    def __repr__(self) -> str:
+        below = f" below {self.root}" if self.root else ""
+        left = f"; {len(self.skipped)} entries left out" if self.skipped else ""
+        return f"Series of {len(self)} checkpoints{below}: steps {few(self.steps)}{left}"
 
     def __len__(self) -> int:
         return len(self.checkpoints)
@@ -81,6 +86,12 @@ class Series:
     def nbytes(self) -> int:
         """Bytes on disk that a full pass reads."""
         return sum(file.stat().st_size for checkpoint in self.checkpoints for file in checkpoint.files)
+
+
+def few(steps: Sequence[int]) -> str:
+    """Steps in one line: the first ones and the last."""
+    shown = [str(step) for step in steps]
+    return ", ".join(shown if len(shown) <= 6 else [*shown[:4], "…", shown[-1]])
 
 
 def one_in(every: int, entries: Sequence[_T]) -> list[_T]:

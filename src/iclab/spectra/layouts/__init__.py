@@ -1,5 +1,8 @@
 """Layouts of models: from names and shapes of stored tensors to the attention weights of each layer."""
 
+from typing import TYPE_CHECKING
+
+from iclab.moved import refusal
 from iclab.spectra.layouts.families import FAMILIES, Layout, from_config
 from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.mapping import from_mapping
@@ -18,3 +21,6 @@ __all__ = [
     "planned",
     "tensor_plan",
 ]
+
+if not TYPE_CHECKING:  # else every name would be one
+    __getattr__ = refusal(__name__)

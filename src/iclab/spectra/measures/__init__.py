@@ -1,5 +1,8 @@
 """Measures of spectra: ranks of one matrix, overlaps and distances of two."""
 
+from typing import TYPE_CHECKING
+
+from iclab.moved import refusal
 from iclab.spectra.measures.ranks import (
     effective_rank,
     energy_rank,
@@ -43,3 +46,6 @@ __all__ = [
     "subspace_overlap",
     "turnover",
 ]
+
+if not TYPE_CHECKING:  # else every name would be one
+    __getattr__ = refusal(__name__)

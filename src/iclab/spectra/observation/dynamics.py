@@ -1,5 +1,6 @@
 """The result of an observation: measures of every matrix at every checkpoint, each with its null level."""
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -7,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from iclab.spectra.checkpoints.series import few
 from iclab.spectra.checkpoints.tensors import Skipped
 from iclab.spectra.measures.changes import Change
 from iclab.spectra.observation.integrity import Integrity
@@ -87,7 +89,7 @@ class ChangePoint:
     change: Change
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SpectralDynamics:
     """Spectra of a series of checkpoints. Matrices share `steps`, in the order of the series.
 
@@ -107,6 +109,21 @@ class SpectralDynamics:
     family: str = ""
     leading: int = 4  # directions of overlaps
     samples_per_step: float | None = None
+
+    def __repr__(self) -> str:
+        """The series in a few lines; `rows()` has its numbers."""
+        found = self.integrity.findings
+        return "\n".join(
+            [
+                f"Spectra of {len(self.matrices)} matrices along {len(self.steps)} checkpoints: "
+                f"steps {few(self.steps.tolist())}",
+                f"  family:    {self.family or 'unknown'}",
+                f"  measures:  {textwrap.shorten(', '.join(self.measures), 100, placeholder=' …')}",
+                f"  changes:   {len(self.changes)} of {self.tested} curves",
+                f"  integrity: {f'{len(found)} findings' if found else 'nothing found'}",
+                f"  left out:  {len(self.skipped)} tensors or files",
+            ]
+        )
 
     @property
     def measured(self) -> int:

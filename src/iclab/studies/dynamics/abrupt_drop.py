@@ -5,14 +5,18 @@ least loss. From a small start it waits near the first and then drops to the sec
 the population loss, and the few scalars it reduces to from a small start. Simulation is gradient descent: on the
 population moments, which becomes that flow as the learning rate falls, and on drawn sequences with every weight that
 reaches the prediction free, to show where a finite training set ends and how often its loss drops, by the rule of
-`iclab.numerics.curves.stages`. Published as figure 1 of arXiv 2501.16265.
+`iclab.numerics.curves.stages`. Published as figure 1 of arXiv 2501.16265; levels and flow for any covariance are
+derived in docs/derivations/population and docs/derivations/dynamics.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from iclab import figures
 from iclab.attention import MergedAttention
 from iclab.claims import Agrees, ExactInRate, RestsAtLevels, RestsTend, Share
+from iclab.numerics.curves import drop_count, half_drop_time
 from iclab.outcomes import Labeled, LossCurve, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import merged_units
@@ -57,7 +61,7 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
     return {
         "rates": training.by_rate(case, start, steps=training.until_settled(case, trained)),
         "sequences": training.by_sequences(case, trained),
-        "drops": labeled({}, count=training.drops(trained.time, trained.loss[-1])),
+        "drops": labeled({}, count=drop_count(trained.time, trained.loss[-1])),
     }
 
 
@@ -67,6 +71,19 @@ def figure(view: View, figure: Figure) -> None:
     reduced = view.theory.reduced.isel(seed=0)
     figures.dashed_line(axes, reduced.time, reduced.loss, color=figures.COLORS[1], label="D + 1 scalars, seed 0")
     training.loss_panel(axes, view, title="merged key and query: one abrupt drop")
+
+
+def answer(view: View) -> str:
+    """The drops of the loss on the largest training set, where they lead, and when."""
+    drawn, flow = view.simulation.sequences.isel(sequences=-1), view.theory.flow
+    once, levels = int((view.simulation.drops["count"] == 1).sum()), training.first_seed(view.theory.levels.loss)
+    half, exact = (
+        np.median([half_drop_time(run.time.values, curve) for curve in run.loss.values]) for run in (drawn, flow)
+    )
+    return (
+        f"In {once} of {figures.seeds(drawn)} the loss drops once, from {levels[0]:.3g} to {levels[-1]:.3g}; half of "
+        f"the drop is done at t = {half:.3g} τ in the median (theory: {exact:.3g} τ)."
+    )
 
 
 STUDY = Study(
@@ -80,5 +97,6 @@ STUDY = Study(
         RestsTend(), Share("drops/count", "On the largest training set the loss drops once.", least=0.5),
     ),
     vocabulary=training.LEVELS | following.WORDS | vocabulary(count=("n", "drops of the loss")),
-    unjudged=following.NOT_JUDGED, cost=following.cost, settle=following.settled(training.small_merged),
+    formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA), answer=answer, cost=following.cost,
+    unjudged=following.NOT_JUDGED, settle=following.settled(training.small_merged),
 )  # fmt: skip

@@ -88,10 +88,9 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled | Trajecto
     gamma = population.best_gamma(moments)
     laws = {name: [population.moments(law) for law in several] for name, several in case.laws().items()}
     best = [population.best_loss(law) for law in laws["lengths"]]
-    small = training.small_flow(case, start)
     return {
         "flow": dynamics.separate_flow(moments, start, case.rate * training.log_marks(case.steps)),
-        "small": labeled({"time": small.time}, loss=small.loss),
+        "small": training.small_flow(case, start),
         "levels": labeled({"plateau": None}, loss=training.plateaus(case)),
         "best": labeled({"context_length": case.test_lengths}, loss=best),
         **case.labeled({name: [population.loss(law, gamma) for law in several] for name, several in laws.items()}),

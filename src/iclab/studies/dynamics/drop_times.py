@@ -11,13 +11,12 @@ prediction free. Goes beyond section 4 of arXiv 2501.16265, which explains how l
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
 
 from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import Agrees
 from iclab.numerics.curves import rests_and_drops
-from iclab.outcomes import Labeled, labeled, vocabulary
+from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
@@ -37,20 +36,25 @@ class Case(training.TrainingCase):
     sequences: tuple[int, ...] = (500, 5000, 50000)  # P, sizes of the training sets
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
+def recorded(case: Case) -> training.Steps:
+    """Steps spaced by a ratio of 1.003, so that the time of a drop is known far better than it is predicted."""
+    return training.log_marks(case.steps, 2000, first=max(1, case.steps / 400))
+
+
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled | Trajectory]:
     """The predicted time of each drop, that of the flow, the levels in between; the same for a smaller start."""
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
     levels = training.plateaus(case)
-    flow = dynamics.separate_flow(moments, start, case.rate * fine_marks(case.steps))
+    flow = dynamics.separate_flow(moments, start, case.rate * recorded(case))
     small = training.small_flow(case, start, records=4000)
     own = SeparateAttention(*(part / training.SMALLER for part in vars(start).values()))
     return {
         "drops": labeled({"drop": None}, half_drop=dynamics.drop_times(moments, start)),
         "flow": labeled({"drop": None}, half_drop=rests_and_drops(flow.time, flow.loss, levels)[1]),
         "levels": labeled({"plateau": None}, loss=levels),
-        "small": labeled({"time": small.time}, loss=small.loss),
+        "small": small,
         "small_drops": labeled(
             {"drop": None},
             predicted=dynamics.drop_times(moments, own),
@@ -63,7 +67,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     """Times at which gradient descent passes the middles between levels; NaN for drops after the last step."""
     from iclab.theory import dynamics, population
 
-    steps, levels = fine_marks(case.steps), dynamics.plateaus(population.moments(case.problem))
+    steps, levels = recorded(case), dynamics.plateaus(population.moments(case.problem))
     exact = training.on_population(case, start, steps=steps, finer=3)
     drawn = training.on_sequences(case, start, key=key, steps=steps)
     times = [rests_and_drops(drawn.time, loss, levels)[1] for loss in drawn.loss]
@@ -72,11 +76,6 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
         "sequences": labeled({"sequences": case.sequences, "drop": None}, half_drop=np.stack(times)),
         "curve": labeled({"time": drawn.time}, loss=drawn.loss[-1]),
     }
-
-
-def fine_marks(steps: int) -> Int[np.ndarray, "record"]:
-    """Steps spaced by a ratio of 1.003, so that the time of a drop is known far better than it is predicted."""
-    return np.unique(np.round(np.concatenate([[0], np.geomspace(max(1, steps / 400), steps, 2000)])).astype(int))
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -111,6 +110,7 @@ STUDY = Study(
     presets={"quick": Preset(Case(), seeds=6, size=(9.0, 3.6)), "full": Preset(FULL, seeds=8, size=(9.0, 3.6))},
     start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
     units=lambda case: {"steps": case.rate},
+    formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA),
     claims=(
         Agrees(
             "theory/small_drops/half_drop", "From a thirtieth of the start all drops come when they are predicted.",

@@ -8,10 +8,8 @@ losses approach the predicted ones with many sequences. Published as equations 1
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from iclab import figures
 from iclab.attention import SeparateAttention
@@ -21,9 +19,6 @@ from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
-
-if TYPE_CHECKING:
-    from iclab.simulation.linear.stationary import Found
 
 __all__ = ["STUDY", "Case"]
 
@@ -66,22 +61,14 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     from iclab.simulation.linear.statistics import statistics
 
     ends = stationary.search(training.population_statistics(case.problem), start, iterations=case.iterations)
-    count = len(theory(case, start)["points"].loss)
+    one = {"count": len(theory(case, start)["points"].loss), "vanishing": VANISHES, "same": SAME}
     samples = (statistics(drawn, start) for drawn in training.drawn_contexts(case.problem, case.sequences, key=key))
     found = [stationary.search(sample, start, iterations=case.iterations) for sample in samples]
     return {
         "ends": labeled({"search": None}, loss=ends.loss, slope=ends.gradient_norm),
-        "points": labeled({"point": None}, loss=different(ends, count)),
-        "drawn": labeled({"sequences": case.sequences, "point": None}, loss=[different(one, count) for one in found]),
+        "points": labeled({"point": None}, loss=ends.losses(**one)),
+        "drawn": labeled({"sequences": case.sequences, "point": None}, loss=[every.losses(**one) for every in found]),
     }
-
-
-def different(found: "Found", count: int) -> Float[np.ndarray, "point"]:
-    """The different losses among the fixed points found, least first; infinite unless they are `count`."""
-    ends = np.sort(found.loss[found.gradient_norm < VANISHES])
-    groups = np.split(ends, np.flatnonzero(np.diff(ends) > SAME) + 1)
-    found_all = len(ends) > 0 and len(groups) == count
-    return np.array([group.mean() for group in groups]) if found_all else np.full(count, np.inf)
 
 
 def figure(view: View, figure: Figure) -> None:

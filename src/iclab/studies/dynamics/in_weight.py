@@ -16,6 +16,7 @@ from iclab import figures
 from iclab.attention import MergedAttention
 from iclab.claims import Agrees, ExactInRate
 from iclab.numerics import Distinct, Floats
+from iclab.numerics.curves import half_drop_time
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression, checked_mixture
 from iclab.published import merged_units
@@ -23,7 +24,7 @@ from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
-    from iclab.simulation.linear.statistics import Statistics
+    from iclab.theory.tokens.mixture import MixtureMoments
 
 __all__ = ["STUDY", "Case"]
 
@@ -55,6 +56,13 @@ def start(case: Case, seed: int) -> MergedAttention:
     return training.small_merged(case, seed).unrestricted()
 
 
+def mixed(case: Case, fraction: float) -> "MixtureMoments":
+    """The exact law of a mixture; as published, labels are random where nothing is fresh."""
+    from iclab.theory.tokens import mixture
+
+    return mixture.mixture_moments(case.problem, fraction, np.array(case.in_weight_task), random_labels=fraction == 0)
+
+
 def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
     """The flow for each fraction: its own loss, and the losses of its layer in both tests."""
     from iclab.theory.tokens import mixture
@@ -63,8 +71,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
     tests = (mixture.in_context_test(case.problem), mixture.in_weight_test(case.problem, task))
     found = []
     for fraction in case.fractions:
-        law = mixture.mixture_moments(case.problem, fraction, task, random_labels=fraction == 0)
-        flow = mixture.flow(law, start, time)
+        flow = mixture.flow(mixed(case, fraction), start, time)
         found.append([flow.loss, *(mixture.loss(test, flow.weights) for test in tests)])
     axes, rows = {"fraction": case.fractions, "time": time}, np.stack(found, axis=1)
     curves = {name: labeled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
@@ -73,7 +80,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
 
 def ends(case: Case, time: np.ndarray, curves: np.ndarray) -> Labeled:
     """The losses at the end, and the half-drop time of training, for each fraction."""
-    half = [training.half_drop_time(time, curve) for curve in curves[0]]
+    half = [half_drop_time(time, curve) for curve in curves[0]]
     last = dict(zip(CURVES, curves[..., -1], strict=True))
     return labeled({"fraction": case.fractions}, half_drop=half, **last)
 
@@ -83,9 +90,11 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
     import jax
 
     from iclab.simulation.linear import descent, mixtures, predictions
-    from iclab.simulation.linear.statistics import stack, statistics
+    from iclab.simulation.linear.statistics import Statistics, stack, statistics
 
-    exact = [training.by_rate(case, start, data=exact_statistics(case, fraction)) for fraction in case.fractions]
+    laws = [mixed(case, fraction) for fraction in case.fractions]
+    data = [Statistics.of_features(*law.distinct(), law.null_loss) for law in laws]
+    exact = [training.by_rate(case, start, data=one) for one in data]
     task, steps = np.array(case.in_weight_task), training.marks(case.steps)
 
     def drawn(size: int, fraction: float, role: int) -> mixtures.Contexts:
@@ -108,17 +117,6 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
     curves = {name: labeled(axes, loss=row) for name, row in zip(CURVES, rows, strict=True)}
     largest = ends(case, case.rate * steps, rows[:, :, -1])
     return {**curves, "ends": largest, "rates": training.stacked("fraction", case.fractions, exact)}
-
-
-def exact_statistics(case: Case, fraction: float) -> "Statistics":
-    """The exact moments of a mixture as statistics, for training on infinitely many sequences."""
-    from iclab.simulation.linear.statistics import Statistics
-    from iclab.theory.tokens import mixture
-
-    silent, task = fraction == 0, np.array(case.in_weight_task)
-    law = mixture.mixture_moments(case.problem, fraction, task, random_labels=silent)
-    cross, second = law.distinct()
-    return Statistics(cross[:, None], second, np.ones((1, 1)), np.asarray(law.null_loss))
 
 
 def figure(view: View, figure: Figure) -> None:

@@ -19,8 +19,8 @@ from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import Agrees, ExactInRate, above
 from iclab.numerics import Floats, require
-from iclab.numerics.curves import first_below
-from iclab.outcomes import Labeled, labeled, vocabulary
+from iclab.numerics.curves import drop_count, first_below
+from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
@@ -62,18 +62,18 @@ def layers(start: SeparateAttention) -> list[SeparateAttention]:
     return [start[i] for i in range(len(start.value))]
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled | Trajectory]:
     """The gradient flow from each start, the plateaus, the first drop of the smallest start, and where all end."""
     from iclab.theory import dynamics, population
 
     moments, time = population.moments(case.problem), case.rate * training.log_marks(case.steps)
     flows = [dynamics.separate_flow(moments, layer, time).loss for layer in layers(start)]
-    small, levels = training.small_flow(case, start[0]), training.plateaus(case)
+    levels = training.plateaus(case)
     first = np.min(dynamics.blow_up_times(moments, start[0])) + dynamics.half_drop_shift(moments)[0]
     return {
         "flow": labeled({"initial": case.sizes, "time": time}, loss=np.stack(flows)),
         "levels": labeled({"plateau": None}, loss=levels),
-        "small": labeled({"time": small.time}, loss=small.loss),
+        "small": training.small_flow(case, start[0]),
         "first": labeled({"initial": case.sizes[:1]}, half_drop=[first]),
         "ends": labeled({"initial": case.sizes}, loss=np.full(len(case.sizes), levels[-1])),
     }
@@ -84,7 +84,7 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
     steps, data = training.log_marks(case.steps), training.drawn_statistics(case, start, key=key)
     runs = [training.on_drawn(case, data, layer, steps=steps) for layer in layers(start)]
     rates = training.by_rate(case, start, steps=training.early(steps), over={"initial": case.sizes})
-    first, last = (training.drops(run.time, run.loss[-1]) for run in (runs[0], runs[-1]))
+    first, last = (drop_count(run.time, run.loss[-1]) for run in (runs[0], runs[-1]))
     middle = float(np.mean(training.plateaus(case)[:2]))
     return {
         "rates": rates,
@@ -118,6 +118,7 @@ STUDY = Study(
     presets={"quick": Preset(Case(), seeds=3), "full": Preset(FULL, seeds=3)},
     start=start, theory=theory, simulation=simulation, figure=figure,
     units=lambda case: {"steps": case.rate},
+    formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA),
     claims=(
         ExactInRate(), training.SMALL_START,
         Agrees("first/half_drop", "The smallest start first drops when its heads escape, on the population.", 0.045),

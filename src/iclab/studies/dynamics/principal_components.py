@@ -18,8 +18,8 @@ from iclab import figures
 from iclab.attention import SeparateAttention, random_separate
 from iclab.claims import Agrees
 from iclab.numerics import Count, Positive
-from iclab.numerics.curves import rests_and_drops
-from iclab.outcomes import Labeled, labeled
+from iclab.numerics.curves import at_rests
+from iclab.outcomes import Labeled, Trajectory, labeled
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
 from iclab.study import Figure, Key, Preset, Study, View
@@ -27,7 +27,6 @@ from iclab.study import Figure, Key, Preset, Study, View
 __all__ = ["STUDY", "Case"]
 
 Array = np.ndarray
-Curve = Float[Array, "time"]
 Test = tuple[Float[Array, "test N D"], Float[Array, "test N"], Float[Array, "test D"]]  # inputs, labels and queries
 
 
@@ -59,7 +58,7 @@ def start(case: Case, seed: int) -> tuple[SeparateAttention, Test]:
     return layer, (inputs[:, :-1], labels, inputs[:, -1])
 
 
-def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Labeled]:
+def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Labeled | Trajectory]:
     """Predictions of principal component regression with 1, ..., D components, and the losses of the plateaus."""
     from iclab.theory import dynamics, population
 
@@ -68,12 +67,11 @@ def theory(case: Case, start: tuple[SeparateAttention, Test]) -> dict[str, Label
     summary, levels = np.einsum("qn,qnd->qd", labels, inputs) / labels.shape[-1], dynamics.plateaus(moments)
     flow = np.einsum("qi,tij,qj->tq", summary, small.weights.gamma(), query, optimize=True)
     predicted = [dynamics.plateau_prediction(moments, range(m + 1), *test) for m in range(moments.dimension)]
+    axes = {"plateau": None, "query": None}
     return {
-        "answers": labeled({"plateau": None, "query": None}, answer=np.stack(predicted)),
-        "small": labeled({"time": small.time}, loss=small.loss),
-        "small_answers": labeled(
-            {"plateau": None, "query": None}, answer=resting(small.time, small.loss, flow, levels)
-        ),
+        "answers": labeled(axes, answer=np.stack(predicted)),
+        "small": small,
+        "small_answers": labeled(axes, answer=at_rests(small.time, small.loss, flow, levels)),
         "levels": labeled({"plateau": None}, loss=levels),
     }
 
@@ -88,21 +86,9 @@ def simulation(case: Case, start: tuple[SeparateAttention, Test], *, key: Key) -
     trained = training.on_sequences(case, layer, key=key, steps=training.log_marks(case.steps))
     tests = contexts.assemble(*test, np.zeros(case.asked))
     predicted = [predictions.predict(tests, trained.weights[i]) for i in range(len(case.sequences))]
-    found = [resting(trained.time, *run, levels) for run in zip(trained.loss, predicted, strict=True)]
+    found = [at_rests(trained.time, *run, levels) for run in zip(trained.loss, predicted, strict=True)]
     axes = {"sequences": case.sequences, "plateau": None, "query": None}
-    return {
-        "answers": labeled(axes, answer=np.stack(found)),
-        "sequences": training.by_sequences(case, trained),
-    }
-
-
-def resting(
-    time: Curve, loss: Curve, predictions: Float[Array, "time query"], levels: Float[Array, "plateau"]
-) -> Float[Array, "drop query"]:
-    """The predictions where the loss rests after each drop; NaN where a drop never comes."""
-    records = [np.flatnonzero(loss == rest) for rest in rests_and_drops(time, loss, levels)[0]]
-    never = np.full(predictions.shape[1], np.nan)
-    return np.stack([predictions[found[-1]] if len(found) else never for found in records])
+    return {"answers": labeled(axes, answer=np.stack(found)), "sequences": training.by_sequences(case, trained)}
 
 
 def figure(view: View, figure: Figure) -> None:

@@ -116,6 +116,7 @@ STUDY = Study(
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.2)), "full": Preset(FULL, seeds=3, size=(11.0, 3.2))},
     start=start, theory=theory, simulation=simulation, figure=figure,
     units=training.units(PUBLISHED.rounded_rate, problem=Case.problem),
+    formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA),
     claims=(
         ExactInRate(), training.SMALL_START,
         training.tends("ends/loss", "On many drawn sequences heads of every rank end at the least loss."),

@@ -11,13 +11,12 @@ with large ones the stages blur. Published as figure 5 of arXiv 2501.16265, with
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
 
 from iclab import figures
 from iclab.attention import MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import Share
 from iclab.numerics import Checked, Count, Positive
-from iclab.numerics.curves import stages
+from iclab.numerics.curves import drop_count
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.studies.dynamics import training
@@ -35,7 +34,7 @@ class Case(Checked):
     merged_initial: Positive = 0.01  # standard deviation of every entry of the merged layer at the start
     separate_initial: Positive = 0.2  # size of value, key and query of a separate head at the start
     rate: Positive = 800.0  # η, learning rate on half the mean squared error
-    merged_steps: Count = 1500  # steps of gradient descent of the merged layer
+    merged_steps: Count = 2500  # steps of gradient descent of the merged layer
     separate_steps: Count = 2500  # steps of gradient descent of the separate layer
     sequences: Count = 400  # P, training sequences
 
@@ -63,17 +62,12 @@ def simulation(case: Case, start: tuple[MergedAttention, SeparateAttention], *, 
     drawn = contexts.draw(case.problem, case.sequences, key=key)
     kinds = {"merged": case.merged_steps, "separate": case.separate_steps}
     runs = {
-        kind: softmax.on_tokens(drawn, layer, rate=case.rate, steps=even_marks(steps))
+        kind: softmax.on_tokens(drawn, layer, rate=case.rate, steps=training.log_marks(steps, 120))
         for (kind, steps), layer in zip(kinds.items(), start, strict=True)
     }
     curves = {kind: labeled({"time": run.time}, loss=run.loss) for kind, run in runs.items()}
-    drops = {kind: max(0, len(stages(run.time, run.loss)) - 1) for kind, run in runs.items()}
+    drops = {kind: drop_count(run.time, run.loss) for kind, run in runs.items()}
     return {**curves, "drops": labeled({}, **drops)}
-
-
-def even_marks(steps: int) -> Int[np.ndarray, "record"]:
-    """The start, and 120 steps even in log-time, close enough for the rule of stages."""
-    return np.unique(np.append(0, np.rint(np.geomspace(1, steps, 120)).astype(int)))
 
 
 def figure(view: View, figure: Figure) -> None:

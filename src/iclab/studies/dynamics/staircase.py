@@ -7,7 +7,7 @@ it drops when the flow does. Levels, alignment and order of the heads are those 
 thirtieth of the start is compared with them. Simulation is gradient descent: on the population moments, which becomes
 that flow as the learning rate falls, compared over the first fifth of the run, and on drawn sequences with every
 weight that reaches the prediction free, to show at which levels a finite training set rests. Published as figure 3 of
-arXiv 2501.16265.
+arXiv 2501.16265; derived for any covariance in docs/derivations/dynamics.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from jaxtyping import Bool
 from iclab import figures
 from iclab.attention import SeparateAttention
 from iclab.claims import Agrees, ExactInRate, RestsTend, Share
-from iclab.numerics.curves import first_below, rests_and_drops
+from iclab.numerics.curves import first_below
 from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import separate_units
 from iclab.studies.dynamics import following, training
-from iclab.study import Figure, Key, Preset, Study, View
+from iclab.study import Figure, Formula, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case"]
 
@@ -44,7 +44,7 @@ class Case(training.TrainingCase):
     sequences: tuple[int, ...] = (2000, 8000, 32000)  # P, sizes of the training sets
 
 
-def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
+def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled | Trajectory]:
     """The gradient flow with its heads, the scalar equation of each mode's head, and the plateaus.
 
     For a start a thirtieth as large the loss, and both accounts of where the heads end and when they rise.
@@ -52,14 +52,17 @@ def theory(case: Case, start: SeparateAttention) -> dict[str, Labeled]:
     from iclab.theory import dynamics, population
 
     moments = population.moments(case.problem)
-    flow = dynamics.separate_flow(moments, start, case.rate * recorded(case))
-    small = training.small_flow(case, start)
-    heads, scalar = head_curves(small.time, small.loss, small.weights), scalar_values(case.problem, small)
+    flows = dynamics.separate_flow(moments, start, case.rate * recorded(case)), training.small_flow(case, start)
+    flow, heads = (head_curves(one.time, one.loss, one.weights) for one in flows)
+    entered, scalar = (
+        labeled({"time": one.time, "mode": None}, value=dynamics.entered_values(case.problem, one.time, one.loss))
+        for one in flows
+    )
     return {
-        "flow": head_curves(flow.time, flow.loss, flow.weights),
-        "scalar": scalar_values(case.problem, flow),
+        "flow": flow,
+        "scalar": entered,
         "levels": labeled({"plateau": None}, loss=training.plateaus(case)),
-        "small": labeled({"time": small.time}, loss=small.loss),
+        "small": flows[1],
         "small_ends": ends(heads, unfinished=(scalar.value[-1] == 0) & (heads.value[-1] > 0)),
         "ends": ends(scalar),
         "held": labeled({}, modes=min(moments.dimension, case.heads)),
@@ -83,26 +86,6 @@ def simulation(case: Case, start: SeparateAttention, *, key: Key) -> dict[str, L
 def recorded(case: Case) -> training.Steps:
     """Steps at which losses are recorded, close enough for the time of a drop."""
     return training.log_marks(case.steps, 600)
-
-
-def scalar_values(problem: Regression, flow: Trajectory) -> Labeled:
-    """The scalar equation dv/dt = g v² − h v⁵ of each mode's head, entered so that it drops when the flow does.
-
-    Modes drop in the order of their signal g; h is the curvature. A head that blows up at T, half_drop_shift after
-    half of its drop, starts with strength 1/(g T). Modes that the flow does not reach stay at zero.
-    """
-    from iclab.theory import dynamics, population
-
-    moments = population.moments(problem)
-    signal, curvature = np.diag(moments.cross), np.diag(moments.second) * np.diag(moments.input_covariance)
-    drops, shifts = np.empty_like(signal), np.empty_like(signal)
-    drops[np.argsort(-signal, kind="stable")] = rests_and_drops(flow.time, flow.loss, dynamics.plateaus(moments))[1]
-    contribution = np.divide(signal**2, curvature, out=np.zeros_like(signal), where=curvature > 0)
-    shifts[np.argsort(-contribution, kind="stable")] = dynamics.half_drop_shift(moments)
-    reached = np.isfinite(drops) & (signal > 0)
-    strengths = 1 / np.where(reached, signal * (drops - shifts), 1.0)
-    values = dynamics.aligned_values(problem, strengths, flow.time)
-    return labeled({"time": flow.time, "mode": None}, value=np.where(reached, values, 0.0))
 
 
 def head_curves(time: np.ndarray, loss: np.ndarray, weights: SeparateAttention) -> Labeled:
@@ -153,6 +136,23 @@ def figure(view: View, figure: Figure) -> None:
         axes.set_xlim(loss.get_xlim())
 
 
+def answer(view: View) -> str:
+    """The modes with a head of their own, and the levels at which the loss rests on its way."""
+    held, modes = view.simulation.held.modes, int(training.first_seed(view.theory.held.modes))
+    every = int((held == modes).sum())
+    levels = ", ".join(f"{level:.3g}" for level in training.first_seed(view.theory.levels.loss).values)
+    return (
+        f"In {every} of {figures.seeds(view.simulation.held)} each of {modes} modes ends with a head of its own, and "
+        f"theory lets the loss rest at {levels} on the way."
+    )
+
+
+SCALAR_FORMULA = Formula(
+    r"\tau \frac{d v}{d t} = g v^2 - h v^5",
+    "The value weight of a head that is aligned with one mode.",
+    {"v": "value weight", "g": "signal of the mode, coefficient of growth", "h": "its curvature, of saturation"},
+)
+
 WORDS = vocabulary(
     value=("|v|", "value weight of the mode's head"),
     alignment=("|cos|", "alignment of the mode's head: the smaller |cosine| of key and query with the eigenvector"),
@@ -187,5 +187,6 @@ STUDY = Study(
         "theory/scalar/value": "heads of this start share modes; its ends and times are judged from a smaller one",
         "theory/flow/alignment": "in the limit of small starts it ends at 1, which is judged from a smaller start",
     },
-    cost=following.cost, settle=following.settled(training.small_separate),
+    cost=following.cost, settle=following.settled(training.small_separate), answer=answer,
+    formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA, SCALAR_FORMULA),
 )  # fmt: skip

@@ -12,10 +12,10 @@ from iclab import figures
 from iclab.attention import Layer, MergedAttention, SeparateAttention, random_merged, random_separate
 from iclab.claims import RestsAtLevels, Tends
 from iclab.numerics import Checked, Count, Counts, Distinct, Positive, require
-from iclab.numerics.curves import first_below, stages
 from iclab.outcomes import Labeled, Trajectory, labeled, vocabulary
+from iclab.planning.pace import LONGEST
 from iclab.problem import Regression
-from iclab.study import Axes, Key, View
+from iclab.study import Axes, Formula, Key, View
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from iclab.simulation.linear.statistics import Statistics
 
 __all__ = [
-    "FINER", "FINEST", "LEVELS", "LONGEST", "SMALLER", "SMALL_START", "Steps", "TrainingCase", "by_rate",
-    "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics", "drops", "early", "first_seed",
-    "flow_lines", "half_drop_time", "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences",
-    "plateaus", "population_statistics", "settled", "small_flow", "small_merged", "small_separate", "stacked",
-    "tends", "units", "until_settled",
+    "FINER", "FINEST", "FLOW_FORMULA", "LEVELS", "PLATEAU_FORMULA", "SMALLER", "SMALL_START", "Steps", "TrainingCase",
+    "by_rate", "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics", "early", "first_seed",
+    "flow_lines", "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences", "plateaus",
+    "population_statistics", "settled", "small_flow", "small_merged", "small_separate", "stacked", "tends",
+    "units", "until_settled",
 ]  # fmt: skip
 
 LONG = 20_000  # steps beyond which rates are compared over the drops alone
-LONGEST = 10**8  # steps of one run: a day
 FINER = (1, 3, 10)  # divisors of the learning rate, to extrapolate the gap
 FINEST = (2, 6, 20)  # the same where heads escape one by one, and some of them together
 SMALLER = 30.0  # by which starts are smaller where the flow is compared with its limit
@@ -41,6 +40,19 @@ LEVELS = vocabulary({"levels/loss": ("L(M_m)", "loss of a plateau", "label²")})
 
 Steps = Int[np.ndarray, "record"]  # at which a run is recorded
 tends = partial(Tends, tolerance=0.045, along="sequences")  # a bias of 1/P
+PLATEAU_FORMULA = Formula(
+    r"L_m = \mathrm{tr}\,\Lambda + \rho "
+    r"- \sum_{d=1}^{m} \frac{\lambda_d}{1 + \frac{1}{N} (1 + \frac{\mathrm{tr}\,\Lambda + \rho}{\lambda_d})}",
+    "The loss of a plateau on which the m modes of largest eigenvalue are learned, for tasks of covariance one.",
+    {r"\Lambda": "input covariance", r"\lambda_d": "its eigenvalues", r"\rho": "variance of the label noise",
+     "N": "labeled examples before the query"},
+)  # fmt: skip
+FLOW_FORMULA = Formula(
+    r"\tau \frac{d W}{d t} = -\frac{1}{2} \nabla L(W)",
+    "Gradient flow of the population loss, which gradient descent becomes as its learning rate falls.",
+    {"W": "weights of the layer", "L": "mean squared error over fresh contexts",
+     "t": "training time: steps times learning rate, in units of τ"},
+)  # fmt: skip
 SMALL_START = RestsAtLevels(
     "theory/small/loss", "From a start a thirtieth as large the flow rests, and ends, at the predicted levels.", 0.005
 )
@@ -79,9 +91,9 @@ def marks(steps: int) -> Steps:
     return np.unique(np.round(np.concatenate([even, early])).astype(int))
 
 
-def log_marks(steps: int, count: int = 300) -> Steps:
-    """Steps at which losses are recorded: the start, then spaced by equal ratios."""
-    return np.unique(np.round(np.concatenate([[0], np.geomspace(1, steps, count)])).astype(int))
+def log_marks(steps: int, count: int = 300, *, first: float = 1.0) -> Steps:
+    """Steps at which losses are recorded: the start, then spaced by equal ratios from a first one on."""
+    return np.unique(np.round(np.concatenate([[0], np.geomspace(first, steps, count)])).astype(int))
 
 
 def by_rate(
@@ -148,8 +160,7 @@ def population_statistics(problem: Regression) -> "Statistics":
     from iclab.simulation.linear.statistics import Statistics
     from iclab.theory.population import moments
 
-    law = moments(problem)
-    return Statistics(law.cross, law.second, law.input_covariance, np.asarray(law.null_loss))
+    return Statistics.of_moments(moments(problem))
 
 
 def by_sequences(case: TrainingCase, trained: Trajectory) -> Labeled:
@@ -196,11 +207,6 @@ def stacked(axis: str, points: Any, outcomes: Sequence[Labeled]) -> Labeled:
     return labeled({axis: points, **outcomes[0].axes}, loss=np.stack([one.loss for one in outcomes]))
 
 
-def half_drop_time(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> float:
-    """Time at which a curve has fallen half-way from its first to its last loss."""
-    return first_below(time, loss, 0.5 * float(loss[0] + loss[-1]))
-
-
 def units(published: float, *, problem: Regression) -> Callable[[Any], Mapping[str, float]]:
     """The clocks of a study: the time of a step, and that of an epoch of the published run on the problem of that."""
 
@@ -208,11 +214,6 @@ def units(published: float, *, problem: Regression) -> Callable[[Any], Mapping[s
         return {"steps": case.rate} | ({"published": published} if case.problem == problem else {})
 
     return of
-
-
-def drops(time: Float[np.ndarray, "time"], loss: Float[np.ndarray, "time"]) -> int:
-    """Number of drops of a curve, by the rule of `iclab.numerics.curves.stages`."""
-    return max(0, len(stages(time, loss)) - 1)
 
 
 def first_seed(array: "xr.DataArray") -> "xr.DataArray":
@@ -244,8 +245,7 @@ def settled(time: "xr.DataArray", loss: "xr.DataArray") -> float:
 
 def flow_lines(axes: Axes, time: "xr.DataArray", loss: "xr.DataArray", *, label: str) -> None:
     """Loss of theory against time, from the start of every seed."""
-    for i, curve in enumerate(loss.values):
-        figures.theory_line(axes, time, curve, label=label if i == 0 else None)
+    figures.theory_lines(axes, time, loss.values, label=label)
 
 
 def drawn_lines(axes: Axes, run: "xr.Dataset") -> None:

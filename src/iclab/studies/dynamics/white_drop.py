@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from iclab.attention import MergedAttention
 from iclab.claims import ExactInRate, RestsAtLevels, RestsTend, Tends
 from iclab.numerics import require
+from iclab.numerics.curves import half_drop_time
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
 from iclab.published import merged_units
@@ -59,7 +60,7 @@ def theory(case: Case, start: MergedAttention) -> dict[str, Labeled]:
 def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Labeled]:
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     trained, rates = training.on_sequences(case, start, key=key), training.by_rate(case, start)
-    drawn, exact = ([training.half_drop_time(run.time, loss) for loss in run.loss] for run in (trained, rates))
+    drawn, exact = ([half_drop_time(run.time, loss) for loss in run.loss] for run in (trained, rates))
     return {
         "rates": rates,
         "sequences": training.by_sequences(case, trained),

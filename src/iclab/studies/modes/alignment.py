@@ -21,7 +21,7 @@ from iclab.claims import Agrees, below
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive, require
 from iclab.outcomes import Labeled, MatrixCurves, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import WORDS, Schedule, drawn_flow, strength_panel, trained_on_batches
+from iclab.studies.modes.training import FORMULAS, WORDS, Schedule, drawn_flow, strength_panel, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -75,6 +75,11 @@ def theory(case: Case) -> dict[str, Labeled]:
 def alignments(curves: Sequence[MatrixCurves], axes: dict[str, Any]) -> Labeled:
     """Strengths and squared misalignment of several curves, stacked; the axes are all but the modes."""
     strength, share = (np.stack([getattr(curve, name) for curve in curves]) for name in ("strength", "misalignment"))
+    return alignment(strength, share, axes)
+
+
+def alignment(strength: np.ndarray, share: np.ndarray, axes: dict[str, Any]) -> Labeled:
+    """Strengths and squared misalignment; the axes are all but the modes."""
     return labeled({**axes, "mode": None}, strength=strength, misalignment=(tuple(axes), share**2))
 
 
@@ -87,15 +92,11 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     drawn = MatrixCurves.readings(p, q)
     curves = trained_on_batches(case.problem, case.batches, case.schedule, start=start, runs=case.starts, key=key)
     trained = alignments(curves, {"batch": case.batches, "start": None, "time": time})
-    last = {"batch": case.batches, "start": None}
     return {
-        "flow": labeled(
-            {"start": None, "time": time, "mode": None},
-            strength=drawn["strength"], misalignment=(("start", "time"), drawn["misalignment"] ** 2),
-        ),
+        "flow": alignment(drawn["strength"], drawn["misalignment"], {"start": None, "time": time}),
         "trained": trained,
-        "end": labeled(last, misalignment=trained.misalignment[..., -1]),
-    }  # fmt: skip
+        "end": labeled({"batch": case.batches, "start": None}, misalignment=trained.misalignment[..., -1]),
+    }
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -125,25 +126,17 @@ FULL = Case(starts=6, rate=0.01, batches=(16, 64, 256), steps=2400, examples=4_0
 STUDY = Study(
     name="alignment", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(9.0, 3.6)), "full": Preset(FULL, size=(9.0, 3.6))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS[1:],
     units=lambda case: {"steps": case.rate},
     claims=(
-        Agrees(
-            "flow/misalignment", "From drawn contexts the share off the diagonals dies as in the exact flow.",
-            0.04, unit="range",
-        ),
-        Agrees(
-            "flow/strength", "From drawn contexts modes grow as in the exact flow of full matrices.",
-            0.04, unit="mode",
-        ),
-        Agrees(
-            "theory/modes/strength", "Diagonal matrices stay diagonal and follow the exact flow of the modes.",
-            1e-6, theory="diagonal/strength", unit="mode",
-        ),
-        below(
-            "end/misalignment",
-            "SGD of the whole transformer aligns: little of its squared norm ends off the diagonals.", 0.02,
-        ),
+        Agrees("flow/misalignment", "From drawn contexts the share off the diagonals dies as in the exact flow.",
+               0.04, unit="range"),
+        Agrees("flow/strength", "From drawn contexts modes grow as in the exact flow of full matrices.",
+               0.04, unit="mode"),
+        Agrees("theory/modes/strength", "Diagonal matrices stay diagonal and follow the exact flow of the modes.",
+               1e-6, "diagonal/strength", unit="mode"),
+        below("end/misalignment",
+              "SGD of the whole transformer aligns: little of its squared norm ends off the diagonals.", 0.02),
     ),
     vocabulary=WORDS | vocabulary(misalignment=("off²/all²", "share of the squared norm off the diagonals")),
 )  # fmt: skip

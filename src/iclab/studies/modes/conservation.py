@@ -163,8 +163,9 @@ def figure(view: View, figure: Figure) -> None:
         label = "their sum under one-pass SGD"
         figures.seed_lines(modes, trained.time, trained.total.values, color="#999999", label=label)
     for color, mode in figures.colored(range(exact.sizes["mode"])):
-        label = f"exact flow, s = {view.case.eigenvalues[mode]:g}"
-        figures.theory_line(modes, exact.time, exact.balance.isel(mode=mode), color=color, label=label)
+        law, label = exact.balance.isel(mode=mode), None if mode else "exact flow"
+        figures.theory_line(modes, exact.time, law, color=color, label=label)
+        figures.end_label(modes, f"s = {view.case.eigenvalues[mode]:g}", float(law[-1]), color=color)
     figures.theory_line(modes, exact.time, exact.total, label="their sum; each at leading order")
     head.set(title="one head", xlabel=figures.TIME, ylabel="drift of $u^2 - |U|^2$")
     rates.set(title="descent at the end", xlabel="rate $\\eta$", ylabel="|drift|", xscale="log", yscale="log")
@@ -174,37 +175,26 @@ def figure(view: View, figure: Figure) -> None:
 
 
 FULL = Case(
-    rate=0.005,
-    steps=150,
-    runs=800,
-    examples=2_000_000,
-    transformer_rate=0.01,
-    transformer_batches=(128, 256, 512),
+    rate=0.005, steps=150, runs=800, examples=2_000_000, transformer_rate=0.01, transformer_batches=(128, 256, 512),
     transformer_steps=1200,
-)
+)  # fmt: skip
 
 STUDY = Study(
     name="conservation", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=6, size=(11.0, 3.9)), "full": Preset(FULL, seeds=6, size=(11.0, 3.9))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(
-        Tends(
-            "descent/balance",
-            "Descent on drawn sequences keeps the balance of one head as its rate vanishes: the flow conserves it.",
-            1e-4, along="steps", theory="flow/balance", unit="one",
-        ),
-        Agrees(
-            "noisy/balance", "The small-noise expansion predicts the drift of the balance under SGD, mean over runs.",
-            0.045, floor="flow/balance", unit="range",
-        ),
-        Agrees(
-            "modes/balance", "The modes of a transformer exchange balance as the exact flow says.", 0.03, unit="mode",
-        ),
+        Tends("descent/balance",
+              "Descent on drawn sequences keeps the balance of one head as its rate vanishes: the flow conserves it.",
+              1e-4, "steps", theory="flow/balance", unit="one"),
+        Agrees("noisy/balance",
+               "The small-noise expansion predicts the drift of the balance under SGD, mean over runs.",
+               0.045, floor="flow/balance", unit="range"),
+        Agrees("modes/balance", "The modes of a transformer exchange balance as the exact flow says.", 0.03,
+               unit="mode"),
         Agrees("modes/total", "The flow from drawn contexts keeps the sum of these balances.", 1e-5, unit="one"),
-        Tends(
-            "batches/total", "On large batches SGD keeps the sum of these balances.",
-            0.1, along="batch", theory="modes/total", unit="one",
-        ),
+        Tends("batches/total", "On large batches SGD keeps the sum of these balances.",
+              0.1, "batch", theory="modes/total", unit="one"),
     ),
     vocabulary=WORDS | vocabulary(
         {f"{group}/balance": ("p²−q²", "balance of a mode") for group in ("modes", "batches")},

@@ -20,7 +20,7 @@ from iclab.figures import legends
 from iclab.numerics import Checked, Counts, Nonnegatives, Reals, require
 from iclab.outcomes import Labeled, labeled
 from iclab.problem import Regression
-from iclab.studies.modes.training import WORDS
+from iclab.studies.modes.training import FORMULAS, WORDS
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -89,8 +89,10 @@ def figure(view: View, figure: Figure) -> None:
     panels = figure.subplots(1, exact.sizes["noise"], sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):
         for color, mode in figures.colored(range(exact.sizes["mode"])):
-            here, label = {"noise": i, "mode": mode}, f"exact fixed point, s = {view.case.eigenvalues[mode]:g}"
-            figures.theory_line(axes, exact.context_length, exact.strength.isel(here), color=color, label=label)
+            here, label = {"noise": i, "mode": mode}, None if mode else "exact fixed point"
+            law = exact.strength.isel(here)
+            figures.theory_line(axes, exact.context_length, law, color=color, label=label)
+            figures.end_label(axes, f"s = {view.case.eigenvalues[mode]:g}", float(law[-1]), color=color)
             label = None if mode else "leading order in 1/N"
             figures.dashed_line(axes, leading.context_length, leading.strength.isel(here), color=color, label=label)
             if view.simulation:
@@ -108,17 +110,15 @@ FULL = Case(context_lengths=(4, 8, 32, 128), noises=(0.0, 0.25, 1.0), sequences=
 STUDY = Study(
     name="finite-context", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=6, size=(8.0, 3.9)), "full": Preset(FULL, seeds=6, size=(8.0, 3.9))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS,
     claims=(
         Tends(
             "fitted/strength",
             "Weights fitted to many contexts have the strengths of the exact fixed point, zero where modes are off.",
-            0.02, along="sequences", theory="exact/strength", unit="mode",
+            0.02, "sequences", theory="exact/strength", unit="mode",
         ),
-        Tends(
-            "theory/leading/strength", "The leading order becomes exact as N grows, for every mode.",
-            1e-3, along="context_length", theory="exact/strength", at={"context_length": list(LONG)},
-        ),
+        Tends("theory/leading/strength", "The leading order becomes exact as N grows, for every mode.",
+              1e-3, "context_length", theory="exact/strength", at={"context_length": list(LONG)}),
     ),
     vocabulary=WORDS,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from iclab.claims import Agrees, Tends
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import WORDS, Schedule, trained_on_batches
+from iclab.studies.modes.training import FORMULAS, WORDS, Schedule, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -157,23 +157,19 @@ WEIGHTS = {"value": "value weight", "key_query": "key-query weight"}
 STUDY = Study(
     name="phase-portrait", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(10.0, 4.2)), "full": Preset(FULL, size=(10.0, 4.2))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS[:1],
     units=lambda case: {"steps": case.rate},
     claims=(
-        *(
-            Agrees(f"{drawn}/{name}", f"From {starts} the {words} moves as its law says.", 0.005, f"{exact}/{name}",
-                   unit="range")
-            for drawn, exact, starts in (("flow", "fan", "the fan"), ("back", "separatrix", "the separatrix"))
-            for name, words in WEIGHTS.items()
-        ),
+        *(Agrees(f"{drawn}/{name}", f"From {starts} the {words} moves as its law says.", 0.005, f"{exact}/{name}",
+                 unit="range")
+          for drawn, exact, starts in (("flow", "fan", "the fan"), ("back", "separatrix", "the separatrix"))
+          for name, words in WEIGHTS.items()),
         Agrees("flow/balance", "The flow conserves this balance.", 1e-5, theory="fan/balance", unit="one"),
         Agrees("portrait/limit", "Where all is learned, the strength is that of the law.", 0.02),
         Agrees("portrait/saddle", "Next to the saddle weights grow and shrink as the law says.", 0.02),
-        *(
-            Tends(f"batches/{name}", f"On large batches of SGD the {words} follows its law.", 0.08, along="batch",
-                  theory=f"fan/{name}", unit="range")
-            for name, words in WEIGHTS.items()
-        ),
+        *(Tends(f"batches/{name}", f"On large batches of SGD the {words} follows its law.", 0.08, along="batch",
+                theory=f"fan/{name}", unit="range")
+          for name, words in WEIGHTS.items()),
     ),
     vocabulary=WORDS | vocabulary(
         balance=("p²−q²", "balance of the two weights"), limit=("a∞", "strength of a learned mode"),

@@ -101,22 +101,17 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 
     drawn = drawn_squares(case.problem, case.contexts, key=jax.random.fold_in(key, 0))  # 0 is no batch size
     batch = np.unique([1, *case.batches, case.beyond_batch])
+
+    def losses(rate: float, size: int) -> tuple[Steps, Steps]:
+        noisy, clean = (drawn.followed(case.steps, rate=rate, batch=one)[case.records] for one in (size, np.inf))
+        return noisy, clean
+
     critical = [drawn.critical(batch=int(size)) for size in batch]
     return {
         **{f"{name}_runs": sampled(case, settings, drawn, key=key) for name, settings in case.settings.items()},
-        **expected(case, lambda rate, size: (followed(case, drawn, rate, size), followed(case, drawn, rate, np.inf))),
+        **expected(case, losses),
         "edge": labeled({"batch": batch}, critical=critical, mean_only=drawn.critical(batch=np.inf)),
     }
-
-
-def followed(case: Case, drawn: "DrawnSquares", rate: float, batch: float) -> Steps:
-    """Mean squared errors at the records, from Γ = 0."""
-    state, losses = np.zeros_like(drawn.second), []
-    state[-1, -1] = 1.0
-    for _ in range(case.steps + 1):
-        losses.append(drawn.loss(state))
-        state = drawn.stepped(state, rate=rate, batch=batch)
-    return np.array(losses)[case.records]
 
 
 def sampled(case: Case, settings: list[tuple[float, int]], drawn: "DrawnSquares", *, key: Key) -> Labeled:
@@ -129,9 +124,7 @@ def sampled(case: Case, settings: list[tuple[float, int]], drawn: "DrawnSquares"
     for rate, batch in settings:
         keys = jax.random.split(jax.random.fold_in(key, batch), case.runs)
         gamma = gamma_sgd(case.problem, rate=rate, batch=batch, steps=case.steps, every=every, key=keys).gamma
-        flat = gamma.reshape(*gamma.shape[:2], -1)
-        z = np.concatenate([flat, np.full_like(flat[..., :1], -1.0)], axis=-1)
-        losses = drawn.loss(z[..., :, None] * z[..., None, :])
+        losses = drawn.losses_of(gamma)
         rows.append([np.mean(losses, axis=0), np.median(losses, axis=0)])
     loss, median = np.moveaxis(np.array(rows), 1, 0)
     return labeled({"setting": None, "step": case.records}, loss=loss, median=median)
@@ -160,11 +153,8 @@ def _losses(axes: Axes, view: View, name: str, *, title: str, scale: str) -> Non
     """Loss against steps in each setting: its expectation, descent on the population, mean and median of runs."""
     exact = view.theory[name]
     for color, i in figures.colored(range(exact.sizes["setting"])):
-        (rate, batch), one, words = (
-            view.case.settings[name][i],
-            exact.isel(setting=i),
-            (None, None) if i else ("descent on the population", "median run"),
-        )
+        (rate, batch), one = view.case.settings[name][i], exact.isel(setting=i)
+        words = (None, None) if i else ("descent on the population", "median run")
         label = f"expected, η = {rate:g}, B = {batch}"
         figures.theory_line(axes, one.step, one.loss, color=color, label=label)
         axes.plot(one.step, one.deterministic, color=color, lw=1.0, ls=":", label=words[0])
@@ -183,38 +173,27 @@ STUDY = Study(
     presets={"quick": Preset(Case(), seeds=12, size=(11.0, 3.4)), "full": Preset(FULL, seeds=12, size=(11.0, 3.4))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(
-        Agrees(
-            "expected_runs/loss", "The expected loss is the mean over runs, on drawn contexts, at every record.",
-            0.045, theory="expected/loss", floor="expected/noise",
-        ),
-        Agrees(
-            "expected/excess", "Noise adds to the loss what it adds on the moments of drawn contexts.", 0.03,
-        ),
-        Agrees(
-            "expected/deterministic", "Without noise the loss is that of descent on the moments of drawn contexts.",
-            0.005, floor="expected/noise",
-        ),
+        Agrees("expected_runs/loss", "The expected loss is the mean over runs, on drawn contexts, at every record.",
+               0.045, "expected/loss", floor="expected/noise"),
+        Agrees("expected/excess", "Noise adds to the loss what it adds on the moments of drawn contexts.", 0.03),
+        Agrees("expected/deterministic",
+               "Without noise the loss is that of descent on the moments of drawn contexts.", 0.005,
+               floor="expected/noise"),
         Agrees("edge/critical", "On these moments the mean square grows beyond the critical rate.", 0.01),
         Agrees("edge/mean_only", "On these moments descent diverges beyond its critical rate.", 0.01),
         Agrees("beyond/growth", "Beyond the critical rate the expected loss grows by this factor per step.", 0.01),
-        Agrees(
-            "beyond/deterministic", "Descent on the moments of drawn contexts still learns there.",
-            0.02, floor="beyond/noise",
-        ),
-        Misses(
-            "beyond_runs/median", "There the expected loss is a hundred times that of the median run.",
-            factor=100.0, theory="beyond/loss",
-        ),
+        Agrees("beyond/deterministic", "Descent on the moments of drawn contexts still learns there.", 0.02,
+               floor="beyond/noise"),
+        Misses("beyond_runs/median", "There the expected loss is a hundred times that of the median run.",
+               factor=100.0, theory="beyond/loss"),
     ),
     vocabulary=vocabulary(
         batch=("B", "contexts of a step"), critical=("η_c", "critical learning rate"),
-        deterministic=("L̄", "mean squared error of descent on the population", "label²"),
         excess=("⟨L⟩ − L̄", "mean squared error that noise adds", "label²"),
         growth=("⟨L⟩′/⟨L⟩", "growth of the expected loss per step, at the end"),
         loss=("⟨L⟩", "mean squared error, expected or mean over runs", "label²"),
         median=("med L", "mean squared error, median over runs", "label²"),
         mean_only=("η_∞", "critical learning rate of descent on the population"),
-        noise=("ρ", "variance of the label noise", "label²"),
     ),
     unjudged={"theory/beyond/loss": "rare runs carry it, which no sample contains; its growth per step is judged"},
 )  # fmt: skip

@@ -11,12 +11,12 @@ from iclab import figures
 from iclab.numerics import Counts
 from iclab.outcomes import TransformerCurves, vocabulary
 from iclab.problem import Regression
-from iclab.study import Axes, Key
+from iclab.study import Axes, Formula, Key
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["WORDS", "Schedule", "drawn_flow", "strength_panel", "trained_on_batches"]
+__all__ = ["FORMULAS", "WORDS", "Schedule", "drawn_flow", "strength_panel", "trained_on_batches"]
 
 Matrices = Float[np.ndarray, "*run time D D"]
 Weights = tuple[Any, Any]  # value and key-query matrices, or numbers that every mode shares
@@ -26,6 +26,24 @@ WORDS = vocabulary(
     value=("p", "value weight"),
     key_query=("q", "key-query weight"),
 )
+
+
+FORMULAS = (
+    Formula(
+        r"\tau \frac{d p}{d t} = s^2 q (1 - \frac{p q}{a_\infty}), \quad "
+        r"\tau \frac{d q}{d t} = s^2 p (1 - \frac{p q}{a_\infty}), \quad "
+        r"a_\infty = \frac{N}{(N + 1) s + \mathrm{tr}\,\Lambda}",
+        "Leading order in 1/N: each mode on its own.",
+        {"p": "value weight", "q": "key-query weight", "s": "eigenvalue of the mode", "N": "context length",
+         r"\Lambda": "input covariance"},
+    ),
+    Formula(
+        r"L = \sum_d (s_d - 2 a_d s_d^2 + (1 + \frac{1}{N}) a_d^2 s_d^3) "
+        r"\quad + \frac{1}{N} (\sum_d s_d p_d^2) (\sum_d s_d^2 q_d^2)",
+        "Exact at any N, without noise: the loss whose gradient flow couples the modes through its last term.",
+        {"a_d": "strength p q of a mode", "s_d": "its eigenvalue", "N": "context length"},
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -101,12 +119,11 @@ def strength_panel(
             rows = drawn.strength.isel(place).values
             figures.seed_lines(axes, drawn.time, rows, color=figures.pale(color), label=seeds)
         if flow is not None:
-            some, label = (
-                flow.isel({**place, "time": slice(None, None, 4)}),
-                None if mode else "flow from drawn contexts",
-            )
+            some = flow.isel({**place, "time": slice(None, None, 4)})
+            label = None if mode else "flow from drawn contexts"
             figures.mean_points(axes, some.time, some.strength, color=color, label=label)
-        label = f"exact flow, s = {spectrum[mode]:g}"
-        figures.theory_line(axes, exact.time, exact.strength.isel(place), color=color, label=label)
+        law = exact.strength.isel(place)
+        figures.theory_line(axes, exact.time, law, color=color, label=None if mode else "exact flow")
+        figures.end_label(axes, f"s = {spectrum[mode]:g}", float(law[-1]), color=color)
         figures.dashed_line(axes, exact.time, other.strength.isel(place), color=color, label=dashed)
     axes.set_xlabel(figures.TIME)

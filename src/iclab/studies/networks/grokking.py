@@ -17,8 +17,10 @@ from iclab import figures
 from iclab.claims import above, below
 from iclab.numerics import Checked, Count, Fraction, OneOf, Positive, Whole, require
 from iclab.outcomes import Labeled, labeled, vocabulary
+from iclab.spectra.observation import row_spaces
+from iclab.spectra.observation.row_spaces import Kind
 from iclab.studies.networks import spectra
-from iclab.studies.networks.spectra import Heads, Kind, first_above, head_circuits
+from iclab.studies.networks.spectra import Heads, first_above
 from iclab.study import Figure, Key, Preset, Study, View
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def kinds(case: Case) -> tuple[Kind, ...]:
 
 def theory(case: Case) -> dict[str, Labeled]:
     """Null levels, known without training."""
-    return {"levels": spectra.levels(kinds(case))}
+    return {"levels": row_spaces.levels(kinds(case))}
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -99,16 +101,16 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     layer = "" if case.network == "mlp" else "layers.0."
     scores, measured, gate = {}, {}, {}
     for name, decay in (("", case.decay), ("control_", 0.0)):
-        states = weights_along(network, data, steps=case.marks, optimizer=adamw(case.rate, decay=decay), key=key)
+        along = weights_along(network, data, steps=case.marks, optimizer=adamw(case.rate, decay=decay), key=key)
         for which, batch in batches.items():
-            scores[name + which] = np.array([accuracy(network, state, batch) for state in states])
-        neurons = [state[f"{layer}mlp_in.weight"].T for state in states]
+            scores[name + which] = np.array([accuracy(network, state, batch) for state in along])
+        neurons = [state[f"{layer}mlp_in.weight"].T for state in along]
         if case.network == "mlp":
-            matrices = [[neurons], [[state["embed.weight"] for state in states]]]
+            matrices = [[neurons], [[state["embed.weight"] for state in along]]]
         else:
-            attended, written = head_circuits(states, 0, heads=case.heads)
-            matrices, gate[f"{name}norm"] = [written, [neurons]], spectra.least_norms(attended)
-        measured[name] = spectra.curves(case.marks, matrices)
+            attended, written = row_spaces.head_circuits(along, 0, heads=case.heads)
+            matrices, gate[f"{name}norm"] = [written, [neurons]], row_spaces.least_norms(attended)
+        measured[name] = row_spaces.curves(case.marks, matrices)
     heights = (("train", KNOWN), ("test", 0.5), ("test", KNOWN))
     moments = [first_above(scores[which], height, none=len(step) - 1) for which, height in heights]
     measures = ("distance", "effective_rank")

@@ -19,8 +19,10 @@ from iclab import figures
 from iclab.claims import above, below
 from iclab.numerics import Checked, Count, Positive, Whole, require
 from iclab.outcomes import Labeled, labeled, vocabulary
+from iclab.spectra.observation import row_spaces
+from iclab.spectra.observation.row_spaces import Kind
 from iclab.studies.networks import spectra
-from iclab.studies.networks.spectra import Heads, Kind, first_above
+from iclab.studies.networks.spectra import Heads, first_above
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -73,7 +75,7 @@ def kinds(case: Case) -> tuple[Kind, ...]:
 
 def theory(case: Case) -> dict[str, Labeled]:
     """Null levels and chance, known without training."""
-    return {"levels": spectra.levels(kinds(case)), "chance": labeled({}, accuracy=1 / case.vocabulary)}
+    return {"levels": row_spaces.levels(kinds(case)), "chance": labeled({}, accuracy=1 / case.vocabulary)}
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -94,10 +96,10 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
             length=case.length, outputs=case.vocabulary, vocabulary=case.vocabulary, layers=layers,
             width=case.width, heads=case.heads, positions="shortformer",
         )  # fmt: skip
-        states = weights_along(network, data, steps=marks, optimizer=adamw(case.rate, decay=case.decay), key=run)
-        scores = np.array([accuracy(network, state, test) for state in states])
-        circuits = spectra.head_circuits(states[: len(steps)], layers - 1, heads=case.heads)
-        return scores, spectra.curves(steps, circuits)
+        along = weights_along(network, data, steps=marks, optimizer=adamw(case.rate, decay=case.decay), key=run)
+        scores = np.array([accuracy(network, state, test) for state in along])
+        circuits = row_spaces.head_circuits(along[: len(steps)], layers - 1, heads=case.heads)
+        return scores, row_spaces.curves(steps, circuits)
 
     two, network = trained(2, [*steps], for_networks[0])
     one, control = trained(1, [*steps, case.control_steps], for_networks[1])

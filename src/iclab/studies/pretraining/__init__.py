@@ -7,7 +7,6 @@ from iclab.lazy import door
 if TYPE_CHECKING:
     from iclab.studies.pretraining import (  # fmt: skip
         context_length,
-        dmmse,
         double_descent,
         finite_size,
         forecast,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "context_length", "dmmse", "double_descent", "finite_size", "forecast", "links", "non_monotone_context", "panels",
+    "context_length", "double_descent", "finite_size", "forecast", "links", "non_monotone_context", "panels",
     "ridge", "runs", "sizes", "structured", "task_diversity",
 ]  # fmt: skip
 

@@ -14,27 +14,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from iclab import figures
 from iclab.claims import Agrees
 from iclab.numerics import Checked, Magnitude, Magnitudes, Nonnegative, require
+from iclab.numerics.minima import scanned
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import ContextLaw, Ratios, SphereTasks
-from iclab.studies.pretraining.links import (
-    BOUNDS,
-    DRAWN,
-    FAR,
-    SCORED,
-    far_runs,
-    judged_errors,
-    leverage_mean,
-    on_contexts,
-    pool_mean,
-    tending_errors,
-)
-from iclab.studies.pretraining.panels import LENGTH, error_axes, run_points, theory_curves
-from iclab.studies.pretraining.runs import SIZES, Draws, Grid, Run
-from iclab.studies.pretraining.sizes import Span, bounds, column, scanned
+from iclab.studies.pretraining import links
+from iclab.studies.pretraining.panels import FORMULAS, LENGTH, error_axes, run_points, theory_curves
+from iclab.studies.pretraining.runs import Draws, Grid, Run
+from iclab.studies.pretraining.sizes import Span, bounds, column
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -58,7 +49,7 @@ class Panel(Checked):
         Ratios(1.0, np.append(self.kappa, self.drawn_kappa), self.tau, self.noise)
 
     def ratios(self, alpha: Any) -> Ratios:
-        """Ratios of every pool at given context lengths."""
+        """Ratios of every pool at given context lengths, pools along the last axis."""
         return Ratios(alpha, np.array(self.kappa), self.tau, self.noise)
 
 
@@ -91,7 +82,7 @@ class Case(Checked):
     def far(self, name: str) -> Grid:
         """Runs of a panel far beyond those that are drawn."""
         panel = getattr(self, name)
-        return far_runs(kappa=panel.drawn_kappa, alpha=self.far_alpha, tau=panel.tau, noise=panel.noise)
+        return links.far_runs(kappa=panel.drawn_kappa, alpha=self.far_alpha, tau=panel.tau, noise=panel.noise)
 
     @property
     def far_tests(self) -> Grid:
@@ -101,36 +92,46 @@ class Case(Checked):
         def run(dimension: int, alpha: float, test_alpha: float) -> Run:
             ratios = {"alpha": alpha, "kappa": one.kappa[0], "tau": one.tau, "noise": one.noise}
             new = ContextLaw(SphereTasks(dimension), max(1, round(test_alpha * dimension)), one.noise)
-            return far_runs((dimension,), **ratios).runs.item()._replace(new=new)
+            return links.far_runs((dimension,), **ratios).runs.item()._replace(new=new)
 
-        return Grid.of(run, dimension=FAR, **axes)
+        return Grid.of(run, dimension=links.FAR, **axes)
 
 
 def theory(case: Case) -> dict[str, Labeled]:
     """Errors against the context length and their least values; errors at other test lengths."""
-    from iclab.theory.generalization import Shift, best_alpha, errors
+    from iclab.theory.generalization import Shift, errors
 
-    alpha, tested, found = np.union1d(case.alpha.grid(), case.far_alpha), case.tested, {}
-    for name, target in PANELS.items():
-        panel: Panel = getattr(case, name)
-        kappa, tau, noise = np.array(panel.kappa), panel.tau, panel.noise
-        curves = errors(Ratios(alpha, column(kappa), tau, noise))
-        best = best_alpha(kappa, tau, noise, target=target)
-        least = getattr(errors(Ratios(best, kappa, tau, noise)), target)
-        found[name] = labeled({"kappa": kappa, "alpha": alpha}, **parts(curves, "icl", "idg"))
-        found[f"best_{name}"] = labeled({"kappa": kappa}, alpha=best, error=least)
-        lengths = scanned(lambda at, one=panel, to=target: getattr(errors(one.ratios(at)), to), SCAN, lowest=SCAN[0])
-        found[f"scanned_{name}"] = labeled(
-            {"kappa": kappa},
-            alpha=lengths,
-            error=np.min(getattr(errors(panel.ratios(SCAN[:, None])), target), axis=0),
-        )
-        found[f"leverage_{name}"] = case.drawn(name).predicted(partial(leverage_mean, corrected=1))
-        found[f"far_{name}"], found[f"sizes_{name}"] = case.far(name).predicted(pool_mean), case.drawn(name).sizes()
+    alpha, tested = np.union1d(case.alpha.grid(), case.far_alpha), case.tested
     pretraining = Ratios(column(case.tested_alpha), tested.kappa[0], tested.tau, tested.noise)
     tests = errors(pretraining, shift=Shift(alpha=alpha))
+    found = {}
+    for name, target in PANELS.items():
+        found |= {f"{what}{name}": one for what, one in curves(case, name, target, alpha).items()}
     found["tests"] = labeled({"alpha": case.tested_alpha, "test_alpha": alpha}, **parts(tests, "icl", "idg"))
-    return found | {"far_tests": case.far_tests.predicted(pool_mean), "bounds": bounds(tested.noise)}
+    return found | {"far_tests": case.far_tests.predicted(links.pool_mean), "bounds": bounds(tested.noise)}
+
+
+def curves(case: Case, name: str, target: str, alpha: Float[np.ndarray, "alpha"]) -> dict[str, Labeled]:
+    """Of one panel: errors, their least values by formula and by scan, predictions for runs and beyond."""
+    from iclab.theory.generalization import best_alpha, errors
+
+    panel: Panel = getattr(case, name)
+    axis, best = {"kappa": panel.kappa}, best_alpha(np.array(panel.kappa), panel.tau, panel.noise, target=target)
+    along = errors(Ratios(alpha, column(panel.kappa), panel.tau, panel.noise))
+
+    def error(length: Any) -> Any:
+        return getattr(errors(panel.ratios(length)), target)
+
+    return {
+        "": labeled({**axis, "alpha": alpha}, **parts(along, "icl", "idg")),
+        "best_": labeled(axis, alpha=best, error=error(best)),
+        "scanned_": labeled(
+            axis, alpha=scanned(error, SCAN, lowest=SCAN[0]), error=np.min(error(SCAN[:, None]), axis=0)
+        ),
+        "leverage_": case.drawn(name).predicted(partial(links.leverage_mean, corrected=1)),
+        "far_": case.far(name).predicted(links.pool_mean),
+        "sizes_": case.drawn(name).sizes(),
+    }
 
 
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
@@ -143,7 +144,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
         "runs_known": known.simulated(case.draws, beside=(few,), key=keys[0]),
         "runs_few": few.simulated(case.draws, beside=(known,), key=keys[1]),
         "runs_many": many.simulated(case.many_draws, key=keys[2]),
-        "contexts": on_contexts(few, case.draws, key=key),
+        "contexts": links.on_contexts(few, case.draws, key=key),
     }
 
 
@@ -178,33 +179,28 @@ _PANELS = tuple(
     claim
     for name, target in PANELS.items()
     for claim in (
-        *(
-            Agrees(f"theory/scanned_{name}/{what}", f"A scan finds the {what} of the best length{_AMONG[name]}.",
-                   tolerance, f"best_{name}/{what}")
-            for what, tolerance in _MARKS.items()
-        ),
-        *judged_errors(0.045, [target], runs=f"runs_{name}", theory=f"leverage_{name}", panel=_AMONG[name]),
-        *tending_errors(0.019, [target], far=f"far_{name}", limit=name, panel=_AMONG[name]),
+        *(Agrees(f"theory/scanned_{name}/{what}", f"A scan finds the {what} of the best length{_AMONG[name]}.",
+                 tolerance, f"best_{name}/{what}")
+          for what, tolerance in _MARKS.items()),
+        *links.judged_errors(0.045, [target], runs=f"runs_{name}", theory=f"leverage_{name}", panel=_AMONG[name]),
+        *links.tending_errors([target], far=f"far_{name}", limit=name, panel=_AMONG[name]),
     )
 )  # fmt: skip
 STUDY = Study(
     name="context-length", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(9.0, 6.8)), "full": Preset(FULL, seeds=8, size=(9.0, 6.8))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS,
     claims=(
         *_PANELS,
-        *tending_errors(0.019, ["icl"], far="far_tests", limit="tests", panel=", at other test lengths"),
-        *SCORED,
+        *links.tending_errors(["icl"], far="far_tests", limit="tests", panel=", at other test lengths"),
+        *links.SCORED,
     ),
-    unjudged=BOUNDS,
-    vocabulary=SIZES
-    | DRAWN
-    | vocabulary(
-        {
-            f"{found}_{name}/alpha": ("α*", "best number of examples for each dimension")
-            for found in ("best", "scanned")
-            for name in PANELS
-        },
+    unjudged=links.BOUNDS,
+    vocabulary=links.VOCABULARY | vocabulary(
+        dict.fromkeys(
+            (f"{found}_{name}/alpha" for found in ("best", "scanned") for name in PANELS),
+            ("α*", "best number of examples for each dimension"),
+        ),
         error=("e(α*)", "error at the best length", "label²"),
         test_alpha=("α_test", "examples of a test context, N/D"),
     ),

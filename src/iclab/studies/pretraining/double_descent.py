@@ -18,19 +18,9 @@ from iclab import figures
 from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import Ratios
-from iclab.studies.pretraining.links import (
-    BOUNDS,
-    DRAWN,
-    SCORED,
-    far_runs,
-    judged_errors,
-    leverage_mean,
-    pool_mean,
-    simulated,
-    tending_errors,
-)
-from iclab.studies.pretraining.panels import SEQUENCES, error_axes, run_points, theory_curves
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge
+from iclab.studies.pretraining import links
+from iclab.studies.pretraining.panels import FORMULAS, SEQUENCES, error_axes, run_points, theory_curves
+from iclab.studies.pretraining.runs import ERRORS, Draws, Grid, Ridge
 from iclab.studies.pretraining.sizes import Span, around, bounds, column, law_of, table
 from iclab.study import Figure, Preset, Study, View
 
@@ -83,15 +73,15 @@ def theory(case: Case) -> dict[str, Labeled]:
         law = law_of(dimension, alpha=case.finite_alpha, kappa=case.kappa, noise=case.noise)
         return pool_errors(law, max(1, round(tau * dimension**2)), ridge=case.ridge)
 
-    far = far_runs(alpha=case.alpha, tau=case.far_tau, **parts(case, "kappa", "noise", "ridge"))
+    far = links.far_runs(alpha=case.alpha, tau=case.far_tau, **parts(case, "kappa", "noise", "ridge"))
     dimension = tuple(sorted({*case.draws.dimension, case.leverage_dimension}))
     return {
         "bounds": bounds(case.noise),
         "curves": labeled({"alpha": case.alpha, "tau": tau}, **parts(curves, *ERRORS)),
         "limit": labeled({"tau": some}, **parts(limit, *ERRORS)),
         "pool": table(pool, dimension=case.dimension, tau=some),
-        "leverage": case.runs(dimension, case.leverage_tau).predicted(partial(leverage_mean, corrected=4)),
-        "far": far.predicted(pool_mean),
+        "leverage": case.runs(dimension, case.leverage_tau).predicted(partial(links.leverage_mean, corrected=4)),
+        "far": far.predicted(links.pool_mean),
         "sizes": case.drawn.sizes(),
     }
 
@@ -126,16 +116,10 @@ FULL = Case(
 STUDY = Study(
     name="double-descent", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory, simulation=simulated, figure=figure,
-    claims=(
-        *judged_errors(0.019),
-        *judged_errors(0.019, ["train"], unit="range"),
-        *tending_errors(0.019),
-        *SCORED,
-    ),
-    vocabulary=SIZES | DRAWN,
-    unjudged=BOUNDS
-    | {
+    theory=theory, simulation=links.simulated, figure=figure, formulas=FORMULAS,
+    claims=(*links.linked(0.019), *links.SCORED),
+    vocabulary=links.VOCABULARY,
+    unjudged=links.BOUNDS | {
         "theory/pool/icl": "the prediction that is extrapolated to the limit, in fewer dimensions",
         "theory/limit/icl": "the limit that is judged for each context length, at one that may lie between",
     },

@@ -17,18 +17,9 @@ from iclab import figures
 from iclab.numerics import Checked, Count, Magnitude, Magnitudes, Nonnegative
 from iclab.outcomes import Labeled, parts
 from iclab.problem import Ratios
-from iclab.studies.pretraining.links import (
-    DRAWN,
-    FAR,
-    SCORED,
-    judged_errors,
-    leverage_mean,
-    pool_mean,
-    simulated,
-    tending_errors,
-)
+from iclab.studies.pretraining import links
 from iclab.studies.pretraining.panels import TITLES
-from iclab.studies.pretraining.runs import SIZES, Draws, Grid, Ridge
+from iclab.studies.pretraining.runs import Draws, Grid, Ridge
 from iclab.study import Figure, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "theory"]
@@ -62,12 +53,12 @@ class Case(Checked):
 
 def theory(case: Case) -> dict[str, Labeled]:
     """The limit and the pool prediction in many dimensions, the leverage prediction of every drawn run."""
-    many = case.runs(tuple(sorted({*case.draws.dimension, *FAR})))
+    many = case.runs(tuple(sorted({*case.draws.dimension, *links.FAR})))
     return {
         "sizes": case.drawn.sizes(),
         "limit": many.limit(),
-        "pool": many.predicted(pool_mean),
-        "leverage": case.drawn.predicted(lambda run: leverage_mean(run, case.pools)),
+        "pool": many.predicted(links.pool_mean),
+        "leverage": case.drawn.predicted(lambda run: links.leverage_mean(run, case.pools)),
     }
 
 
@@ -93,12 +84,7 @@ FULL = Case(tau=(0.5, 1.5, 2.0, 4.0), pools=64, draws=Draws((25, 50, 100), (24, 
 STUDY = Study(
     name="finite-size", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
-    theory=theory, simulation=simulated, figure=figure,
-    claims=(
-        *judged_errors(0.045),
-        *judged_errors(0.045, ["train"], unit="range"),
-        *tending_errors(0.019, far="pool", limit="limit", at={"dimension": list(FAR)}),
-        *SCORED,
-    ),
-    vocabulary=SIZES | DRAWN,
+    theory=theory, simulation=links.simulated, figure=figure,
+    claims=(*links.linked(far="pool", limit="limit", at={"dimension": list(links.FAR)}), *links.SCORED),
+    vocabulary=links.VOCABULARY,
 )  # fmt: skip

@@ -8,23 +8,19 @@ shares are of the runs of all seeds and sizes. Goes beyond arXiv 2405.11751.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
 from iclab import figures, planning
-from iclab.claims import Agrees, Verdict, judged_share
-from iclab.claims.paths import variable
+from iclab.claims import Agrees, Coverage
 from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Positives, Whole
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Pretraining, Ratios
-from iclab.studies.pretraining.links import DRAWN, SCORED, WORDS, on_contexts
+from iclab.studies.pretraining.links import SCORED, VOCABULARY, WORDS, on_contexts
 from iclab.studies.pretraining.panels import SEQUENCES, TITLES
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run, largest
+from iclab.studies.pretraining.runs import ERRORS, Draws, Grid, Ridge, Run, largest
 from iclab.study import Figure, Key, Preset, Study, View
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
@@ -86,11 +82,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
         mean, deviation = np.mean(band, axis=1), np.std(band, axis=1, ddof=1)
         covered = np.mean(abs(fresh - mean[:, None]) <= 2 * deviation[:, None], axis=1)
         found |= {f"{target}_mean": mean, f"{target}_deviation": deviation, f"{target}_covered": covered}
-    contexts = on_contexts(
-        Grid.of(lambda dimension, tau: Run(case.run(tau), case.ridge), dimension=[case.dimension], tau=case.tau),
-        Draws((case.dimension,), (1,), route=case.route),
-        key=key,
-    )
+    grid = Grid.of(lambda _, tau: Run(case.run(tau), case.ridge), dimension=[case.dimension], tau=case.tau)
+    contexts = on_contexts(grid, Draws((case.dimension,), (1,), route=case.route), key=key)
     return {"band": labeled({"tau": case.tau}, fresh=((), case.fresh), **found), "contexts": contexts}
 
 
@@ -109,56 +102,23 @@ def figure(view: View, figure: Figure) -> None:
         axes.legend(fontsize=7)
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """The share of fresh runs whose errors the band covers, or leaves out, is at least the stated one."""
-
-    least: float
-    outside: bool = False  # true for the share that is left out
-
-    def verdict(self, result: "xr.DataTree") -> Verdict:
-        """The lower bound of the share of the fresh runs of all seeds and sizes, for the error where it is lower."""
-        fresh = variable(result, "simulation", "band/fresh")
-        word = "leaves out" if self.outside else "covers"
-        found = {}
-        for target in TITLES:
-            covered = variable(result, "simulation", f"band/{target}_covered")
-            inside = round(float((covered * fresh).sum()))
-            runs = round(float((fresh * covered.sizes["tau"]).sum()))
-            found[target] = judged_share(runs - inside if self.outside else inside, runs, self.least)
-        worst = min(found.values(), key=lambda one: one.within)
-        return Verdict(
-            claim="band of single runs",
-            meaning=f"The band of two standard deviations {word} at least {100 * self.least:g} % of fresh runs.",
-            measure="share of fresh runs", value=worst.within, yardstick=self.least, outcome=worst.outcome,
-            evidence=tuple((f"fresh runs, {WORDS[target]}", one.worst) for target, one in found.items()),
-            at_most=False, p=worst.p, reason=worst.reason,
-        )  # fmt: skip
-
-
+COVERED = {f"band/{name}_covered": WORDS[name] for name in TITLES}
 FULL = Case(dimension=40, tau=(0.2, 0.5, 1.5, 2.0, 4.0, 8.0), route="auto")
 STUDY = Study(
     name="forecast", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(8.0, 3.6)), "full": Preset(FULL, size=(8.0, 3.6))},
     theory=theory, simulation=simulation, figure=figure,
     claims=(
-        *(
-            Agrees(f"band/{target}_mean", f"Means of runs are as forecast, {WORDS[target]}.", 0.045,
-                   f"leverage/{target}")
-            for target in TITLES
-        ),
-        Coverage(0.90),
-        Coverage(0.01, outside=True),
-        *SCORED,
+        *(Agrees(f"band/{name}_mean", f"Means of runs are as forecast, {WORDS[name]}.", 0.045, f"leverage/{name}")
+          for name in TITLES),
+        Coverage(0.90, COVERED), Coverage(0.01, COVERED, outside=True), *SCORED,
     ),
     unjudged={
         f"theory/{name}/{target}": "drawn for its distance from the runs; judged in `finite-size`"
         for name in ("limit", "pool")
         for target in TITLES
     },
-    vocabulary=SIZES
-    | DRAWN
-    | vocabulary(
+    vocabulary=VOCABULARY | vocabulary(
         fresh=("m", "runs that the band is tested on"),
         icl_mean=("mean(e_ICL)", "mean over runs: error on new tasks", "label²"),
         idg_mean=("mean(e_IDG)", "mean over runs: error on tasks of the pool", "label²"),

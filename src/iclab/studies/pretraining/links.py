@@ -8,29 +8,27 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from jaxtyping import Float
 
-from iclab.claims import Agrees, Tends
+from iclab.claims import Agrees, Claim, Tends
 from iclab.outcomes import FittedErrors, Labeled, labeled, vocabulary
 from iclab.problem import ContextLaw, Pool, SphereTasks
-from iclab.studies.pretraining.runs import ERRORS, Draws, Grid, Run, mean
+from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Run, mean
 from iclab.studies.pretraining.sizes import STREAM
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
 __all__ = [
-    "BOUNDS", "DRAWN", "FAR", "POOLS", "SCORED", "WORDS", "far_runs", "judged_errors", "leverage_mean", "on_contexts",
-    "pool_mean", "scored", "simulated", "tending_errors",
+    "BOUNDS", "FAR", "POOLS", "SCORED", "VOCABULARY", "WORDS", "far_runs", "judged_errors", "leverage_mean", "linked",
+    "on_contexts", "pool_mean", "simulated", "tending_errors",
 ]  # fmt: skip
 
 FAR = (60, 120, 240)  # dimensions from which the pool prediction is extrapolated
 POOLS = 128  # averaged over for runs; in dimension D errors differ between pools by some .7/D
 _FAR_POOLS = 2**16  # the same times D²: as accurate in every dimension
 _CORRECTED = 2  # pools whose correction for leverage is taken: it differs by .3 % between pools
-_CONTEXTS, _QUERIES = 384, 32  # on which a readout is scored, queries of each context
 WORDS = {"icl": "on new tasks", "idg": "on tasks of the pool", "train": "on the pretraining data"}
-DRAWN = vocabulary(
+VOCABULARY = SIZES | vocabulary(
     drawn_icl=("ê_ICL", "error on drawn contexts of new tasks", "label²"),
     drawn_idg=("ê_IDG", "error on drawn contexts of tasks of the pool", "label²"),
 )
@@ -70,37 +68,30 @@ def far_runs(dimension: Iterable[int] = FAR, **sizes: Any) -> Grid:
 
 
 def judged_errors(
-    tolerance: float,
-    names: Iterable[str] = ("icl", "idg"),
-    *,
-    runs: str = "runs",
-    theory: str = "leverage",
-    panel: str = "",
-    **more: Any,
+    tolerance: float, names: Iterable[str], *, runs: str = "runs", theory: str = "leverage", panel: str = ""
 ) -> tuple[Agrees, ...]:
-    """Claims that means of drawn runs are those of the leverage prediction."""
+    """Claims that means of drawn runs are those of the leverage prediction; training errors may be zero."""
     return tuple(
         Agrees(f"{runs}/{name}", f"Means of drawn runs are as predicted for their sizes, {WORDS[name]}{panel}.",
-               tolerance, f"{theory}/{name}", **more)
+               tolerance, f"{theory}/{name}", unit="range" if name == "train" else "theory")
         for name in names
     )  # fmt: skip
 
 
 def tending_errors(
-    tolerance: float,
-    names: Iterable[str] = ERRORS,
-    *,
-    far: str = "far",
-    limit: str = "curves",
-    panel: str = "",
-    **more: Any,
+    names: Iterable[str] = ERRORS, *, far: str = "far", limit: str = "curves", panel: str = "", **more: Any
 ) -> tuple[Tends, ...]:
     """Claims that the pool prediction tends to the limit, to the curves that are drawn."""
     return tuple(
-        Tends(f"theory/{far}/{name}", f"The pool prediction tends to the limit, {WORDS[name]}{panel}.", tolerance,
+        Tends(f"theory/{far}/{name}", f"The pool prediction tends to the limit, {WORDS[name]}{panel}.", 0.019,
               along="dimension", theory=f"{limit}/{name}", **more)
         for name in names
     )  # fmt: skip
+
+
+def linked(tolerance: float = 0.045, **limit: Any) -> tuple[Claim, ...]:
+    """Both links: from drawn runs to the prediction for their sizes, and from predictions to the limit."""
+    return (*judged_errors(tolerance, ERRORS), *tending_errors(**limit))
 
 
 BOUNDS = {"theory/bounds/loss": "of knowing nothing and of knowing the task, for comparison"}
@@ -136,20 +127,10 @@ def on_contexts(grid: Grid, draws: Draws, *, key: "PRNGKeyArray") -> Labeled:
 
     from iclab.simulation.keys import generators_of
     from iclab.simulation.pretraining import RidgeSolver
+    from iclab.simulation.pretraining.scoring import scored
 
     run, keys = min(grid.runs[0].flat[::-1], key=lambda run: run.size.context_length), jax.random.split(key)
     (fit,), (stream,) = run.fits(RidgeSolver(route=draws.route), keys[:1]), generators_of(keys[1:])
     exact, new = fit.errors(run.new), fit.new if run.new is None else run.new
     drawn = {"drawn_icl": scored(fit.readout, new, stream), "drawn_idg": scored(fit.readout, fit.law, stream)}
     return labeled({}, icl=exact.icl, idg=exact.idg, **drawn)
-
-
-def scored(readout: Float[np.ndarray, "D feature"], law: ContextLaw, stream: np.random.Generator) -> float:
-    """Mean squared error of a readout on drawn queries of drawn contexts."""
-    d, n, root, squares = law.dimension, law.context_length, law.input_root / np.sqrt(law.dimension), []
-    for task in law.tasks.draw(_CONTEXTS, stream):
-        x = stream.standard_normal((n + _QUERIES, d)) @ root
-        y = x @ task + np.sqrt(law.noise) * stream.standard_normal(n + _QUERIES)
-        features = np.append(d / n * (y[:n] @ x[:n]), np.mean(y[:n] ** 2))
-        squares.append(np.mean((y[n:] - x[n:] @ (readout @ features)) ** 2))
-    return float(np.mean(squares))

@@ -15,10 +15,12 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.claims import Agrees
 from iclab.numerics import Checked
+from iclab.numerics.minima import scanned
+from iclab.numerics.roots import border
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Ratios
 from iclab.studies.pretraining.panels import TASKS
-from iclab.studies.pretraining.sizes import Span, column, scanned
+from iclab.studies.pretraining.sizes import Span, column
 from iclab.study import Figure, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "theory"]
@@ -30,7 +32,6 @@ TITLES = {
 }
 SCAN = np.geomspace(1e-12, 1e18, 3001)  # context lengths α among which the least error is looked for
 _THINNED = 6  # every so many pools and noises are scanned
-_HALVINGS = 26  # of the bracket of a border: to 1e-6 of it
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,7 @@ def scanned_border(tau: float, noise: Float[np.ndarray, "noise"]) -> Float[np.nd
     from iclab.theory.generalization import best_alpha
 
     low, high = np.full_like(noise, 0.5 * min(tau, 1.0)), np.full_like(noise, 10 * (1 + np.max(noise)))
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        finite = np.isfinite(best_alpha(middle, tau, noise))
-        low, high = np.where(finite, middle, low), np.where(finite, high, middle)
-    return 0.5 * (low + high)
+    return border(lambda kappa: np.isfinite(best_alpha(kappa, tau, noise)), low, high, halvings=26)  # to 1e-6 of it
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -118,14 +115,10 @@ STUDY = Study(
     presets={"quick": Preset(Case(), size=(11.0, 3.6)), "full": Preset(FULL, size=(11.0, 3.6))},
     theory=theory, simulation=None, figure=figure,
     claims=(
-        *(
-            Agrees(f"theory/scanned_{kind}/kappa", f"With {kind} {_SAME}", 1e-5, f"critical_{kind}/kappa")
-            for kind in ("few", "many")
-        ),
-        *(
-            Agrees(f"theory/lengths_{name}/alpha", f"A scan finds the best lengths: {title}.", 0.01, f"{name}/alpha")
-            for name, title in TITLES.items()
-        ),
+        *(Agrees(f"theory/scanned_{kind}/kappa", f"With {kind} {_SAME}", 1e-5, f"critical_{kind}/kappa")
+          for kind in ("few", "many")),
+        *(Agrees(f"theory/lengths_{name}/alpha", f"A scan finds the best lengths: {title}.", 0.01, f"{name}/alpha")
+          for name, title in TITLES.items()),
     ),
     unjudged=dict.fromkeys(
         (f"theory/line_{kind}/kappa" for kind in ("few", "many")), "the line of the published figure, for comparison"

@@ -6,13 +6,42 @@ import numpy as np
 
 from iclab import figures
 from iclab.outcomes import VOCABULARY
-from iclab.study import Axes, View
+from iclab.study import Axes, Formula, View
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["LENGTH", "SEQUENCES", "TASKS", "TITLES", "drawn_runs", "error_axes", "run_points", "theory_curves"]
+__all__ = [
+    "FORMULAS", "LENGTH", "SEQUENCES", "TASKS", "TITLES", "drawn_runs", "error_axes", "run_points", "theory_curves",
+]  # fmt: skip
 
+FORMULAS = (
+    Formula(
+        r"1 - \frac{\phi M + x M}{\tau} = \frac{\lambda}{\xi}, "
+        r"\quad x = \frac{1 + \rho}{\alpha}, \quad \nu = x + \xi",
+        "The effective ridge, in the limit of large D.",
+        {r"\xi": "effective ridge", r"\lambda": "ridge", r"\rho": "variance of the label noise",
+         r"\alpha": "examples of a context, N/D", r"\tau": "pretraining sequences, n/D²"},
+    ),
+    Formula(
+        r"M = \frac{2}{a + \sqrt{a^2 + 4 \nu / \kappa}}, \quad a = \nu + \frac{\kappa - 1}{\kappa}, \quad "
+        r"\phi = \frac{1}{1 + M / \kappa}, \quad "
+        r"M_2 = \frac{M^2}{2} (1 + \frac{\nu + 1 + 1 / \kappa}{\sqrt{a^2 + 4 \nu / \kappa}})",
+        "Averages over the tasks of the pool.",
+        {r"M": "mean of 1/(r + ν) over the eigenvalues r of the pool's second moment", "M_2": "that of its square",
+         r"\kappa": "tasks of the pool, K/D"},
+    ),
+    Formula(
+        r"e_{\mathrm{IDG}} = \frac{\rho + \nu^2 \phi^2 M_2 + x \phi^2 M_2 (\phi + \nu M / \kappa)}"
+        r"{\lambda / \xi + \xi g / \tau}, \quad g = \phi^2 M_2 + x M_2",
+        "The error on tasks of the pool.", {r"e_{\mathrm{IDG}}": "mean squared error, noise of the label included"},
+    ),
+    Formula(
+        r"e_{\mathrm{ICL}} = \rho + x \phi^2 M_2 (\phi + \nu M / \kappa) + \nu^2 M_2 "
+        r"\quad + \frac{e_{\mathrm{IDG}}}{\tau} (1 + x) g",
+        "The error on new tasks.", {r"e_{\mathrm{ICL}}": "mean squared error, noise of the label included"},
+    ),
+)  # fmt: skip
 TITLES = {"icl": "on new tasks (ICL)", "idg": "on tasks of the pool (IDG)"}
 LENGTH = "examples of a context  $\\alpha = N/D$"
 TASKS = "tasks of the pool  $\\kappa = K/D$"

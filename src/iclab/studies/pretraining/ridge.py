@@ -19,24 +19,13 @@ from jaxtyping import Float
 from iclab import figures
 from iclab.claims import Agrees, Tends
 from iclab.numerics import Checked, Count, Magnitude, Nonnegative, Nonnegatives, Positive, Positives, Reals
+from iclab.numerics.minima import scanned, vertex
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.problem import Ratios
-from iclab.studies.pretraining.links import (
-    BOUNDS,
-    DRAWN,
-    POOLS,
-    SCORED,
-    WORDS,
-    far_runs,
-    judged_errors,
-    leverage_mean,
-    pool_mean,
-    tending_errors,
-)
-from iclab.studies.pretraining.links import simulated as runs_and_contexts
-from iclab.studies.pretraining.panels import SEQUENCES, TITLES, error_axes, run_points, theory_curves
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid
-from iclab.studies.pretraining.sizes import Span, around, bounds, column, scanned, vertex
+from iclab.studies.pretraining import links
+from iclab.studies.pretraining.panels import FORMULAS, SEQUENCES, TITLES, error_axes, run_points, theory_curves
+from iclab.studies.pretraining.runs import ERRORS, Draws, Grid
+from iclab.studies.pretraining.sizes import Span, around, bounds, column
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -98,20 +87,20 @@ def theory(case: Case) -> dict[str, Labeled]:
     best = {target: best_ridge(ratios, target=target) for target in TITLES}
     least = {target: getattr(errors(ratios, ridge=ridge), target) for target, ridge in best.items()}
     many, scan = errors(ratios, ridge=SCAN[:, None]), {}
-    for target in TITLES:
-        scan[target] = np.min(getattr(many, target), axis=0)
-        own = partial(lambda ridge, name: getattr(errors(ratios, ridge=ridge), name), name=target)
-        scan[f"{target}_ridge"] = scanned(own, SCAN, lowest=0)
-    far = far_runs(ridge=case.ridge, tau=case.far_tau, **parts(case, "alpha", "kappa", "noise"))
+    for name in TITLES:
+        scan[name] = np.min(getattr(many, name), axis=0)
+        own = partial(lambda ridge, name: getattr(errors(ratios, ridge=ridge), name), name=name)
+        scan[f"{name}_ridge"] = scanned(own, SCAN, lowest=0)
+    far = links.far_runs(ridge=case.ridge, tau=case.far_tau, **parts(case, "alpha", "kappa", "noise"))
     return {
         "curves": at(case.ridge, tau),
         "small": at(case.small_ridge, tau[abs(np.log(tau)) > FAR_FROM_PEAK]),
         "none": labeled({"tau": tau}, **parts(errors(ratios), *ERRORS)),
         "best": labeled({"tau": tau}, **{f"{target}_ridge": ridge for target, ridge in best.items()}, **least),
         "scanned": labeled({"tau": tau}, **scan),
-        "far": far.predicted(partial(pool_mean, more=2)),
-        "leverage": case.drawn.predicted(leverage_mean),
-        "vertex": vertices(case.about_best.predicted(partial(pool_mean, pools=POOLS))),
+        "far": far.predicted(partial(links.pool_mean, more=2)),
+        "leverage": case.drawn.predicted(links.leverage_mean),
+        "vertex": vertices(case.about_best.predicted(partial(links.pool_mean, pools=links.POOLS))),
         "sizes": case.drawn.sizes(),
         "bounds": bounds(case.noise),
     }
@@ -131,7 +120,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 
     keys, grid = jax.random.split(jax.random.fold_in(key, 1), case.best_runs), case.about_best
     about = grid.predicted(lambda run: run.mean_errors(RidgeSolver(route=case.draws.route), keys))
-    return runs_and_contexts(case, key=key) | {"vertex": vertices(about)}
+    return links.simulated(case, key=key) | {"vertex": vertices(about)}
 
 
 def figure(view: View, figure: Figure) -> None:
@@ -162,32 +151,20 @@ FULL = Case(
 STUDY = Study(
     name="ridge", question=str(__doc__), version=3,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS,
     claims=(
-        *(
-            Agrees(f"theory/scanned/{name}{what}", f"A scan finds the best ridge, {WORDS[name]}: {words}.", 1e-3,
-                   f"best/{name}{what}")
-            for name in TITLES
-            for what, words in (("_ridge", "the ridge"), ("", "the error"))
-        ),
-        *(
-            Agrees(f"vertex/{name}_ridge", f"Drawn errors {WORDS[name]} are least where predicted.", 0.045)
-            for name in TITLES
-        ),
-        *(
-            Tends(f"theory/small/{name}", f"Without ridge errors {WORDS[name]} are those of a vanishing one.", 1e-3,
-                  along="ridge", theory=f"none/{name}", orders=(-1.0, -2.0))
-            for name in TITLES
-        ),
-        *judged_errors(0.045),
-        *judged_errors(0.045, ["train"], unit="range"),
-        *tending_errors(0.019),
-        *SCORED,
+        *(Agrees(f"theory/scanned/{name}{what}", f"A scan finds the best ridge, {links.WORDS[name]}: {words}.", 1e-3,
+                 f"best/{name}{what}")
+          for name in TITLES for what, words in (("_ridge", "the ridge"), ("", "the error"))),
+        *(Agrees(f"vertex/{name}_ridge", f"Drawn errors {links.WORDS[name]} are least where predicted.", 0.045)
+          for name in TITLES),
+        *(Tends(f"theory/small/{name}", f"Without ridge errors {links.WORDS[name]} are those of a vanishing one.",
+                1e-3, along="ridge", theory=f"none/{name}", orders=(-1.0, -2.0))
+          for name in TITLES),
+        *links.linked(), *links.SCORED,
     ),
-    unjudged=BOUNDS,
-    vocabulary=SIZES
-    | DRAWN
-    | vocabulary(
+    unjudged=links.BOUNDS,
+    vocabulary=links.VOCABULARY | vocabulary(
         icl_ridge=("λ_ICL", "ridge of least error on new tasks"),
         idg_ridge=("λ_IDG", "ridge of least error on tasks of the pool"),
     ),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,7 @@ from iclab.outcomes import Errors, Labeled, labeled
 from iclab.problem import ContextLaw, Pool, SphereTasks
 from iclab.studies.pretraining.runs import ERRORS
 
-__all__ = ["STREAM", "Span", "around", "bounds", "column", "law_of", "pool_of", "scanned", "table", "vertex"]
+__all__ = ["STREAM", "Span", "around", "bounds", "column", "law_of", "table"]
 
 STREAM = 20250517  # of pools at finite dimension, which theory takes as given
 
@@ -44,30 +44,6 @@ def around(sizes: Iterable[float], peaks: Iterable[float]) -> Float[np.ndarray, 
     return np.unique(np.concatenate([np.array(tuple(sizes)), np.outer(tuple(peaks), near).ravel()]))
 
 
-def scanned(
-    error: Callable[[Any], Float[np.ndarray, "..."]], points: Float[np.ndarray, "point"], *, lowest: float
-) -> Float[np.ndarray, "n"]:
-    """The positive number of least error in a scan of equal ratios, by the parabola through it and its neighbors.
-
-    0 where no point has less error than the lowest number, inf where none has less than infinity.
-    """
-    heights = error(points[:, None])
-    index = np.clip(np.argmin(heights, axis=0), 1, len(points) - 2)
-    floor = np.min(heights, axis=0) * (1 + 1e-14)  # equal up to rounding
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # of level errors
-        three = heights[index + np.arange(-1, 2)[:, None], np.arange(len(index))]
-        inner = vertex(points[index], three, points[1] / points[0])
-    return np.where(error(lowest) <= floor, 0.0, np.where(error(np.inf) <= floor, np.inf, inner))
-
-
-def vertex(
-    middle: Float[np.ndarray, "*n"] | float, errors: Float[np.ndarray, "3 *n"], factor: float
-) -> Float[np.ndarray, "*n"]:
-    """The least point of the parabola in log x through errors at a point over the factor, at it, and times it."""
-    below, here, above = errors
-    return middle * factor ** ((below - above) / (2 * (below - 2 * here + above)))
-
-
 def column(values: Iterable[float]) -> Float[np.ndarray, "n 1"]:
     """Values down the rows of a grid."""
     return np.array(tuple(values), dtype=float)[:, None]
@@ -83,12 +59,6 @@ def law_of(dimension: int, *, alpha: float, kappa: float, noise: float, pool: in
         count = max(1, round(kappa * dimension))
         tasks = Pool(tasks.draw(count, np.random.default_rng((STREAM, pool))))
     return ContextLaw(tasks, max(1, round(alpha * dimension)), noise)
-
-
-def pool_of(law: ContextLaw) -> Float[np.ndarray, "K D"]:
-    """The tasks of a law that has a pool."""
-    assert isinstance(law.tasks, Pool)
-    return law.tasks.vectors
 
 
 def table(prediction: Callable[..., Errors], **axes: Iterable[float]) -> Labeled:

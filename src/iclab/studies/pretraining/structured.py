@@ -8,7 +8,7 @@ Simulation draws runs, fits their readouts and takes their errors under the test
 data are white.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,19 +19,9 @@ from iclab.claims import Agrees
 from iclab.numerics import Checked, Magnitude, Nonnegative, Positive, Positives
 from iclab.outcomes import Errors, Labeled, labeled, parts
 from iclab.problem import ContextLaw, Pretraining, Ratios, SphereTasks
-from iclab.studies.pretraining.links import (
-    BOUNDS,
-    DRAWN,
-    SCORED,
-    WORDS,
-    judged_errors,
-    leverage_mean,
-    pool_mean,
-    simulated,
-    tending_errors,
-)
+from iclab.studies.pretraining import links
 from iclab.studies.pretraining.panels import SEQUENCES, error_axes, run_points
-from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Ridge, Run
+from iclab.studies.pretraining.runs import ERRORS, Draws, Grid, Ridge, Run
 from iclab.studies.pretraining.sizes import Span, bounds
 from iclab.study import Figure, Preset, Study, View
 
@@ -83,23 +73,22 @@ class Case(Checked):
     @property
     def drawn(self) -> Grid:
         """The runs that are drawn, the spectrum of each dimension its own."""
-        return self._runs({dimension: self.spectra(dimension) for dimension in self.draws.dimension}, balanced=True)
+        return self._runs(self.draws.dimension, balanced=True)
 
     @property
     def far(self) -> Grid:
         """Runs in multiples of the lowest drawn dimension, with every eigenvalue of its spectrum as many times."""
-        least = self.draws.dimension[0]
-        inputs, tasks = self.spectra(least)
-        return self._runs({times * least: (times * inputs, times * tasks) for times in MULTIPLES}, balanced=False)
+        return self._runs([times * self.draws.dimension[0] for times in MULTIPLES], balanced=False)
 
-    def _runs(self, spectra: Mapping[int, tuple[tuple[float, ...], tuple[float, ...]]], *, balanced: bool) -> Grid:
+    def _runs(self, dimensions: Iterable[int], *, balanced: bool) -> Grid:
         def run(dimension: int, tau: float) -> Run:
             size = Pretraining.of(Ratios(self.alpha, self.kappa, tau, self.noise), dimension, balanced=balanced)
-            inputs, tasks = spectra[dimension]
+            own = dimension if balanced else self.draws.dimension[0]
+            inputs, tasks = (dimension // own * part for part in self.spectra(own))
             new = ContextLaw(SphereTasks(dimension), self.test_length(dimension), self.noise, np.diag(inputs))
             return Run(size, self.ridge, inputs, tasks, new)
 
-        return Grid.of(run, dimension=spectra, tau=self.drawn_tau)
+        return Grid.of(run, dimension=dimensions, tau=self.drawn_tau)
 
 
 def theory(case: Case) -> dict[str, Labeled]:
@@ -114,8 +103,8 @@ def theory(case: Case) -> dict[str, Labeled]:
         "white": labeled({"tau": tau}, **parts(errors(ratios, ridge=case.ridge), *ERRORS)),
         "level": labeled({"tau": tau}, **parts(level, *ERRORS)),
         "sizes": case.drawn.sizes(),
-        "leverage": case.drawn.predicted(leverage_mean),
-        "far": case.far.predicted(partial(pool_mean, more=4)),
+        "leverage": case.drawn.predicted(links.leverage_mean),
+        "far": case.far.predicted(partial(links.pool_mean, more=4)),
         "bounds": bounds(case.noise),
     }
 
@@ -136,17 +125,12 @@ FULL = Case(drawn_tau=(0.3, 0.6, 2.0, 4.0), draws=Draws((25, 50, 100), (8, 2, 1)
 STUDY = Study(
     name="structured", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8, size=(8.0, 3.6)), "full": Preset(FULL, seeds=8, size=(8.0, 3.6))},
-    theory=theory, simulation=simulated, figure=figure,
+    theory=theory, simulation=links.simulated, figure=figure,
     claims=(
-        *judged_errors(0.045),
-        *judged_errors(0.045, ["train"], unit="range"),
-        *tending_errors(0.019),
-        *(
-            Agrees(f"theory/level/{name}", f"Level spectra are white data, {WORDS[name]}.", 1e-6, f"white/{name}")
-            for name in ERRORS
-        ),
-        *SCORED,
+        *links.linked(),
+        *(Agrees(f"theory/level/{name}", f"Level spectra are white data, {words}.", 1e-6, f"white/{name}")
+          for name, words in links.WORDS.items()),
+        *links.SCORED,
     ),
-    unjudged=BOUNDS,
-    vocabulary=SIZES | DRAWN,
+    vocabulary=links.VOCABULARY, unjudged=links.BOUNDS,
 )  # fmt: skip

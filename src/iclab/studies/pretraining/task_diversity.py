@@ -21,21 +21,9 @@ from iclab.claims import Agrees, Tends
 from iclab.numerics import Checked, Count, Counts, Magnitude, Magnitudes, Nonnegative, Positive, Positives, require
 from iclab.outcomes import Errors, Labeled, labeled, parts, vocabulary
 from iclab.problem import ContextLaw, Ratios
-from iclab.studies.pretraining import dmmse
-from iclab.studies.pretraining.links import (
-    BOUNDS,
-    DRAWN,
-    SCORED,
-    WORDS,
-    far_runs,
-    judged_errors,
-    leverage_mean,
-    pool_mean,
-    tending_errors,
-)
-from iclab.studies.pretraining.links import simulated as runs_and_contexts
-from iclab.studies.pretraining.panels import TASKS, drawn_runs, theory_curves
-from iclab.studies.pretraining.runs import SIZES, Draws, Grid
+from iclab.studies.pretraining import links
+from iclab.studies.pretraining.panels import FORMULAS, TASKS, drawn_runs, theory_curves
+from iclab.studies.pretraining.runs import Draws, Grid
 from iclab.studies.pretraining.sizes import Span, bounds, column, law_of, table
 from iclab.study import Figure, Key, Preset, Study, View
 
@@ -105,7 +93,7 @@ class Case(Checked):
 
 def theory(case: Case) -> dict[str, Labeled]:
     """The gap of linear attention and of dMMSE, in the limit and in finite dimension."""
-    from iclab.theory.estimators import dmmse_errors, pool_dmmse_errors, ridge_error, task_threshold
+    from iclab.theory import estimators
     from iclab.theory.finite_size import pool_errors
     from iclab.theory.generalization import diversity_gap, errors
 
@@ -115,46 +103,63 @@ def theory(case: Case) -> dict[str, Labeled]:
     kappa, some = case.kappa.grid(), np.array(case.finite_kappa)
     alpha, bayes = column(case.alpha), (case.bayes_alpha, case.bayes_noise)
     pools = table(pool, dimension=case.dimension, kappa=case.finite_kappa, number=range(case.pools))
-    threshold = float(task_threshold(*bayes))
-    s = np.union1d(np.linspace(0, 1.5, 121) * threshold, case.many_log_tasks)
-    s = np.sort([*s, threshold * (1 - 1e-9)])  # errors jump at the threshold
+    threshold = float(estimators.task_threshold(*bayes))
+    sides = threshold * np.array([1 - 1e-9, 1 + 1e-9])  # errors jump at the threshold
+    s = np.sort([*np.linspace(0, 1.5, 122) * threshold, *case.many_log_tasks, *sides])
     curves = Ratios(alpha, kappa, case.tau_for_alpha * alpha, case.noise)
     limit = Ratios(case.finite_alpha, some, case.finite_tau, case.noise)
     whole = errors(limit)
-    known = [pool_dmmse_errors(case.law(case.bayes_dimension, one), contexts=case.contexts) for one in some.tolist()]
+    laws = [case.law(case.bayes_dimension, one) for one in some.tolist()]
+    known = [estimators.pool_dmmse_errors(law, contexts=case.contexts) for law in laws]
     icl, idg = np.array([[one.icl, one.idg] for one in known]).T
     away = kappa[abs(np.log(kappa)) > 0.2]  # at κ = 1 the gap closes like α^-1/2
     long = Ratios(column(LONG), away, np.inf, case.noise)
-    far = far_runs(kappa=case.far_kappa, alpha=case.finite_alpha, tau=case.finite_tau, noise=case.noise)
+    far = links.far_runs(kappa=case.far_kappa, alpha=case.finite_alpha, tau=case.finite_tau, noise=case.noise)
     return {
         "gap": labeled({"alpha": case.alpha, "kappa": kappa}, gap=diversity_gap(curves)),
         "difference": labeled({"alpha": case.alpha, "kappa": kappa}, gap=errors(curves).icl - errors(curves).idg),
         "lasting": labeled({"kappa": kappa}, gap=diversity_gap(Ratios(np.inf, kappa, np.inf, case.noise))),
         "long": labeled({"alpha": LONG, "kappa": away}, gap=diversity_gap(long)),
         "limit": labeled({"kappa": some}, gap=diversity_gap(limit), **parts(whole, "icl", "idg", "train")),
-        "far": far.predicted(partial(pool_mean, more=2)),
+        "far": far.predicted(partial(links.pool_mean, more=2)),
         "pool": labeled({"dimension": case.dimension, "kappa": some}, gap=np.mean(pools.icl - pools.idg, axis=-1)),
-        "leverage": case.drawn.predicted(leverage_mean),
+        "leverage": case.drawn.predicted(links.leverage_mean),
         "dmmse": labeled({"dimension": [case.bayes_dimension], "kappa": some}, icl=[icl], idg=[idg], gap=[icl - idg]),
-        "exponential": labeled({"log_tasks": s}, **parts(dmmse_errors(*bayes, s), *PARTS)),
-        "threshold": labeled({}, log_tasks=threshold, error=ridge_error(*bayes)),
-        **dmmse.integrals(s, alpha=case.bayes_alpha, noise=case.bayes_noise),
+        "exponential": labeled({"log_tasks": s}, **parts(estimators.dmmse_errors(*bayes, s), *PARTS)),
+        "threshold": labeled({}, log_tasks=threshold, error=estimators.ridge_error(*bayes)),
+        **by_integrals(case, s),
         "sizes": case.drawn.sizes(),
         "bounds": bounds(case.bayes_noise),
     }
 
 
+def by_integrals(case: Case, s: Float[np.ndarray, "s"]) -> dict[str, Labeled]:
+    """dMMSE where integrals tell its errors: beyond the threshold ridge regression, below it tasks are known."""
+    from iclab.theory.estimators import spectral_integrals
+
+    threshold, error = spectral_integrals(case.bayes_alpha, case.bayes_noise)
+    many = s > threshold
+    ends = s[many | (s == 0)]  # at s = 0 nothing is known of new tasks
+    return {
+        "integral": labeled({}, log_tasks=threshold, error=error),
+        "known_new": labeled({"log_tasks": ends}, icl=np.where(ends > 0, error, case.bayes_noise + 2)),
+        "known_pool": labeled({"log_tasks": s}, idg=np.where(many, error, case.bayes_noise)),
+    }
+
+
 def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """Errors of drawn runs, exact for the readout of each; dMMSE on drawn contexts."""
-    import jax
+    from jax.random import fold_in, split
 
-    drawn, several = jax.random.split(jax.random.fold_in(key, 1))
+    from iclab.simulation.pretraining import estimators
+
+    drawn, several = split(fold_in(key, 1))
     laws = [case.law(case.bayes_dimension, kappa) for kappa in case.bayes_kappa]
-    icl, idg = dmmse.drawn_errors(laws, case.drawn_contexts, key=drawn)
-    sizes = {"alpha": case.bayes_alpha, "noise": case.bayes_noise, "contexts": case.many_contexts}
-    many = dmmse.drawn_many(case.many_dimension, case.many_log_tasks, **sizes, key=several)
+    icl, idg = estimators.mean_dmmse_errors(laws, contexts=case.drawn_contexts, key=drawn)
+    law = {"alpha": case.bayes_alpha, "noise": case.bayes_noise, "contexts": case.many_contexts}
+    many = estimators.mean_fittest_errors(case.many_dimension, case.many_log_tasks, **law, key=several)
     axes = {"dimension": [case.bayes_dimension], "kappa": case.bayes_kappa}
-    return runs_and_contexts(case, key=key) | {
+    return links.simulated(case, key=key) | {
         "dmmse": labeled(axes, icl=[icl], idg=[idg], gap=[icl - idg]),
         "many": labeled({"log_tasks": case.many_log_tasks}, icl=many),
     }
@@ -200,7 +205,8 @@ FULL = Case(
     bayes_kappa=(0.5, 2.0, 5.0), drawn_contexts=100,
 )  # fmt: skip
 _BAYES = (
-    *(Agrees(f"dmmse/{name}", f"dMMSE errs as predicted for its pool, {WORDS[name]}.", 0.045) for name in PARTS),
+    *(Agrees(f"dmmse/{name}", f"dMMSE errs as predicted for its pool, {links.WORDS[name]}.", 0.045)
+      for name in PARTS),
     Agrees("many/icl", "So does dMMSE with exponentially many tasks.", 0.045, "exponential/icl"),
     Agrees("theory/known_new/icl", "Without tasks, and with enough, dMMSE errs as it must on new ones.", 1e-4,
            "exponential/icl"),
@@ -209,32 +215,23 @@ _BAYES = (
     Agrees("theory/integral/log_tasks", "The threshold is an integral.", 1e-4, "threshold/log_tasks"),
     Agrees("theory/integral/error", "The error of ridge regression is an integral.", 1e-4, "threshold/error"),
 )  # fmt: skip
-_LASTING = Tends(
-    "theory/long/gap", "In long contexts the gap tends to the lasting one.", 0.005, "alpha",
-    theory="lasting/gap", unit="range",
-)  # fmt: skip
 STUDY = Study(
-    name="task-diversity", question=str(__doc__), version=3,
+    name="task-diversity", question=str(__doc__), version=4,
     presets={"quick": Preset(Case(), seeds=8, size=(11.0, 3.8)), "full": Preset(FULL, seeds=8, size=(11.0, 3.8))},
-    theory=theory, simulation=simulation, figure=figure,
+    theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS,
     claims=(
-        *judged_errors(0.045),
-        *judged_errors(0.045, ["train"], unit="range"),
-        *tending_errors(0.019, limit="limit"),
+        *links.linked(limit="limit"),
         Agrees("theory/difference/gap", "The gap is the difference of the errors.", 1e-6, "gap/gap"),
-        _LASTING,
-        *_BAYES,
-        *SCORED,
+        Tends("theory/long/gap", "In long contexts the gap tends to the lasting one.", 0.005, "alpha",
+              theory="lasting/gap", unit="range"),
+        *_BAYES, *links.SCORED,
     ),
-    unjudged=BOUNDS
-    | {
+    unjudged=links.BOUNDS | {
         "theory/pool/gap": "the prediction that is extrapolated to the limit, in fewer dimensions",
         "theory/limit/gap": "the function of theory/gap/gap, whose errors are judged, at another context length",
         "theory/dmmse/gap": "the difference of the two errors that are judged",
     },
-    vocabulary=SIZES
-    | DRAWN
-    | vocabulary(
+    vocabulary=links.VOCABULARY | vocabulary(
         dict.fromkeys(
             ("threshold/log_tasks", "integral/log_tasks"), ("s_c", "ln K for each dimension at the threshold", "nat")
         ),

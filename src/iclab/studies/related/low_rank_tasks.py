@@ -74,14 +74,11 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     lengths, draws = case.share_lengths, {"examples": case.share_examples, "key": fold_in(key, 0)}
     return {
         "trained": labeled(
-            {"seen": case.seen, "row": None, "column": None},
-            inside=("seen", inside),
-            outside=("seen", outside),
-            projection=("seen", outside / inside),
-            matrix=np.stack([*found.values()]),
+            {"seen": case.seen, "row": None, "column": None}, inside=("seen", inside), outside=("seen", outside),
+            projection=("seen", outside / inside), matrix=np.stack([*found.values()]),
         ),
         "shares": labeled({"context_length": lengths}, share=drawn_concentration(MATRIX, QUERY, lengths, **draws)),
-    }
+    }  # fmt: skip
 
 
 def figure(view: View, figure: Figure) -> None:

@@ -9,10 +9,9 @@ layer with a ReLU network trained on six of thirty tasks; ours in it are orthono
 labels by chance of examples that do not matter.
 """
 
-import itertools
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from iclab.numerics import Checked, Count, Fraction, Increasing, Positive, Whole
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Lengths
 from iclab.study import Figure, Key, Preset, Study, View
-
-if TYPE_CHECKING:
-    from iclab.simulation.related.patterns import Patterns
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
 
@@ -72,7 +68,8 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     from iclab.simulation.related import patterns as networks
 
     for_start, for_training, for_tests = jax.random.split(key, 3)
-    ring, unseen = (laid_out(case, pairs) for pairs in tasks(case))
+    laid_out = partial(networks.Patterns.orthogonal, case.patterns, case.others, case.strength)
+    ring, unseen = map(laid_out, networks.ring_tasks(case.patterns))
     before = networks.start(case.patterns + case.others, case.neurons, key=for_start)
     here = {"relevant": case.relevant, "length": case.context_length}
     after = networks.train(before, ring, **here, batch=case.batch, steps=case.steps, rate=case.rate, key=for_training)
@@ -81,7 +78,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     first, last = (tested(weights, unseen, **here, key=draws[0]) for weights in (before, after))
     floor, laws = theory(case)["floor"], zip(case.fractions, case.lengths, strict=True)
     others = np.array([tested(after, unseen, relevant=a, length=n, key=draws[1]).error for a, n in laws])
-    wrong = np.array([tested(after, summed(case, total), **here, key=draws[2]).error for total in case.sums])
+    wrong = np.array([tested(after, ring.summed(total), **here, key=draws[2]).error for total in case.sums])
     sums, fractions = np.array(case.sums), (*case.pruned, 0.1)
     cuts = [[networks.pruned(after, one, largest=largest) for one in fractions] for largest in (False, True)]
     small, large = ([tested(cut, unseen, **here, key=draws[3]).hinge for cut in row] for row in cuts)
@@ -101,28 +98,6 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
             {"pruned": case.pruned}, small=small[:-1], large=large[:-1], tenth_small=small[-1], tenth_large=large[-1]
         ),
     }
-
-
-def tasks(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Training tasks, neighbors in the ring, and all other ordered pairs."""
-    ring = [(i, (i + 1) % case.patterns) for i in range(case.patterns)]
-    others = [pair for pair in itertools.permutations(range(case.patterns), 2) if pair not in ring]
-    return np.array(ring), np.array(others)
-
-
-def laid_out(case: Case, pairs: np.ndarray) -> "Patterns":
-    """Orthogonal patterns, the relevant ones first, with tasks."""
-    from iclab.simulation.related.patterns import Patterns
-
-    basis = np.eye(case.patterns + case.others)
-    return Patterns(case.strength * basis[: case.patterns], basis[case.patterns :], pairs)
-
-
-def summed(case: Case, total: float) -> "Patterns":
-    """Patterns that are equal sums of two known ones, with coefficients that sum to `total`, and all their pairs."""
-    known, count = laid_out(case, tasks(case)[0]), case.patterns // 2
-    sums = total / 2 * (known.relevant[: 2 * count : 2] + known.relevant[1 : 2 * count : 2])
-    return known._replace(relevant=sums, tasks=np.array(list(itertools.permutations(range(count), 2))))
 
 
 def figure(view: View, figure: Figure) -> None:

@@ -93,26 +93,20 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     for_start, for_passes, for_tests, for_misled = jax.random.split(key, 4)
     few, noises, count = np.array(case.one_pass_ranks), np.array(case.noises), case.contexts
     left, right = start = low_rank.factors(case.problem.dimension, ranks, scale=case.initial, key=for_start)
-    law = Statistics(moments.cross, moments.second, moments.input_covariance, np.asarray(moments.null_loss))
-    gamma = low_rank.descend(law, start, rate=case.rate, steps=case.steps)
+    gamma = low_rank.descend(Statistics.of_moments(moments), start, rate=case.rate, steps=case.steps)
     some, settings = (left[few - 1], right[few - 1]), {"steps": case.one_pass_steps, "batch": case.batch}
     passed = low_rank.one_pass(case.problem, some, rate=case.rate, key=for_passes, **settings)
     test = replace(case.problem, context_length=case.test_length)
     tests = low_rank.frozen_losses(gamma, test, noises=noises, contexts=count, key=for_tests)
     misled = low_rank.frozen_losses(gamma, test, noises=np.zeros(1), contexts=count, tasks=case.tasks, key=for_misled)
+    slope, first = np.polyfit(noises, np.diff(tests, axis=0).T, 1)  # lines through differences of neighboring ranks
     return {
         "trained": labeled({"rank": ranks}, loss=population.loss(moments, gamma)),
         "one_pass": labeled({"rank": few}, loss=population.loss(moments, passed)),
         "tests": labeled({"rank": ranks, "noise": noises}, loss=tests, best_rank=("noise", 1 + np.argmin(tests, 0))),
-        "crossings": labeled({"rank": ranks[:-1]}, critical_noise=crossings(noises, tests)),
+        "crossings": labeled({"rank": ranks[:-1]}, critical_noise=-first / slope),
         "misled": labeled({"rank": ranks}, loss=misled[:, 0]),
     }
-
-
-def crossings(noises: Float[np.ndarray, "noise"], losses: Float[np.ndarray, "rank noise"]) -> np.ndarray:
-    """Noises at which losses of neighboring ranks are equal: zeros of lines through their differences."""
-    slope, start = np.polyfit(noises, np.diff(losses, axis=0).T, 1)
-    return -start / slope
 
 
 def figure(view: View, figure: Figure) -> None:

@@ -105,12 +105,18 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
     """A full matrix trained on each setting, measured as a scale and what is left, and tested on drawn functions."""
     from jax.random import fold_in, split
 
+    from iclab.simulation.related.softmax_windows import WindowShape, WindowTraining, windows
+
+    def measured(functions: str, size: int, length: int, noise: Each, key: Key) -> dict[str, Each]:
+        shape, training = WindowShape(functions, size, length, case.batch), (case.steps, case.initial, case.rate)
+        return windows(shape, WindowTraining(*training), noises=noise, blocks=BLOCKS, key=key)
+
     for_ratios, for_kinked, for_lengths = split(key, 3)
     size, length, noise = case.dimension, case.context_length, 1 / np.array(case.ratios)
     small, lengths, small_noise = case.lengths_dimension, np.array(case.lengths), np.array([1 / case.lengths_ratio])
-    best = trained_windows(case, "affine", size, length, noise, key=for_ratios)
-    kinked = trained_windows(case, "kinked", size, length, np.array([1 / case.kinked_ratio]), key=for_kinked)
-    runs = [trained_windows(case, "affine", small, n, small_noise, key=fold_in(for_lengths, n)) for n in case.lengths]
+    best = measured("affine", size, length, noise, for_ratios)
+    kinked = measured("kinked", size, length, np.array([1 / case.kinked_ratio]), for_kinked)
+    runs = [measured("affine", small, n, small_noise, fold_in(for_lengths, n)) for n in case.lengths]
     narrow = {name: np.concatenate([run[name] for run in runs]) for name in best}
     narrow_error = exact_error(small, lengths, narrow["scale"], small_noise)
     return {
@@ -118,20 +124,6 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
         "lengths": labeled({"context_length": lengths}, error=narrow_error, **narrow),
         "kinked": labeled({}, scale=kinked["scale"][0]),
     }
-
-
-def trained_windows(case: Case, functions: str, size: int, length: int, noise: Each, *, key: Key) -> dict[str, Each]:
-    """Scale, error on drawn functions and anisotropy of matrices trained at several noises."""
-    from jax.random import split
-
-    from iclab.simulation.related.softmax_windows import WindowShape, WindowTraining, drawn_errors, trained
-
-    shape, (for_training, for_test) = WindowShape(functions, size, length, case.batch), split(key)
-    matrices = trained(shape, WindowTraining(case.steps, case.initial, case.rate), noises=noise, key=for_training)
-    scale = np.trace(matrices, axis1=1, axis2=2) / size
-    rest = np.linalg.norm(matrices - scale[:, None, None] * np.eye(size), axis=(1, 2))
-    drawn = drawn_errors(shape, matrices, noises=noise, blocks=BLOCKS, key=for_test)
-    return {"scale": scale, "drawn": drawn, "anisotropy": rest / np.linalg.norm(matrices, axis=(1, 2))}
 
 
 def figure(view: View, figure: Figure) -> None:

@@ -5,7 +5,7 @@ and for separate key and query. Contexts enter every result through `population.
 of τ, of the flow of −½∇L.
 """
 
-from iclab.theory.dynamics.aligned import aligned_loss, aligned_values, half_drop_shift
+from iclab.theory.dynamics.aligned import aligned_loss, aligned_values, entered_values, half_drop_shift
 from iclab.theory.dynamics.closed_forms import (
     growing_amplitude,
     reduced_merged_flow,
@@ -19,6 +19,14 @@ from iclab.theory.dynamics.fixed_points import fixed_point, plateau_prediction, 
 from iclab.theory.dynamics.flows import merged_flow, separate_flow
 from iclab.theory.dynamics.heads import balanced_weights, head_flow
 from iclab.theory.dynamics.multi_output import multi_output_loss
+from iclab.theory.dynamics.sampled import (
+    Band,
+    drop_band,
+    level_band,
+    measured_levels,
+    merged_drop_time,
+    spectral_levels,
+)
 from iclab.theory.dynamics.settling import settling_time
 from iclab.theory.dynamics.stability import Stability, growth, merged_stability, rotations, stability
 from iclab.theory.dynamics.stable_rate import (
@@ -29,6 +37,7 @@ from iclab.theory.dynamics.stable_rate import (
 )
 
 __all__ = [
+    "Band",
     "CommutingModes",
     "Stability",
     "aligned_loss",
@@ -38,12 +47,17 @@ __all__ = [
     "commuting_modes",
     "conserved",
     "drawn_sharpness_factor",
+    "drop_band",
     "drop_times",
+    "entered_values",
     "fixed_point",
     "growing_amplitude",
     "growth",
     "half_drop_shift",
     "head_flow",
+    "level_band",
+    "measured_levels",
+    "merged_drop_time",
     "merged_flow",
     "merged_sharpness",
     "merged_stability",
@@ -56,6 +70,7 @@ __all__ = [
     "separate_flow",
     "separate_sharpness",
     "settling_time",
+    "spectral_levels",
     "stability",
     "stable_rate",
     "white_drop_time",

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 from scipy.special import hyp2f1
 
 from iclab.numerics import Validated, increasing_root, instance, nonnegative, numbers, require
+from iclab.numerics.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.theory.dynamics.commuting import commuting_modes
+from iclab.theory.dynamics.fixed_points import plateaus
 from iclab.theory.population import Moments, moments
 
-__all__ = ["aligned_loss", "aligned_values", "half_drop_shift"]
+__all__ = ["aligned_loss", "aligned_values", "entered_values", "half_drop_shift"]
 
 
 def aligned_values(
@@ -42,6 +44,33 @@ def aligned_values(
     require(bool(np.all(first > 0)), f"initial must be finite and > 0; got {initial!r}.")
     t = nonnegative("time", time)
     return np.stack([_aligned_value(*rates, t) for rates in zip(g, h, first, strict=True)], axis=-1)
+
+
+def entered_values(
+    problem: Validated[Regression],
+    time: Validated[Float[ArrayLike, "time"]],
+    loss: Validated[Float[ArrayLike, "time"]],
+) -> Float[np.ndarray, "time mode"]:
+    """Values of aligned heads, one for each mode, each entered so that it drops when a loss curve does.
+
+    Modes drop in the order of their signal g. A head that blows up at T, half_drop_shift after half of its drop,
+    starts with strength 1/(g T). Modes that the curve does not reach stay at zero. Directions as in aligned_values.
+
+    Raises ValueError for negative times, for a loss with another shape, and for covariances that do not commute.
+
+    Source: zhang2025training, eq. 21; times of entry derived in docs/derivations/dynamics.
+    """
+    instance("problem", problem, Regression)
+    t, curve, law = nonnegative("time", time), numbers("loss", loss), moments(problem)
+    require(t.ndim == 1 and curve.shape == t.shape, f"loss must have one entry for each time; got {curve.shape}.")
+    signal, curvature = _signal_and_curvature(problem)
+    drops, shifts = np.empty_like(signal), np.empty_like(signal)
+    drops[np.argsort(-signal, kind="stable")] = rests_and_drops(t, curve, plateaus(law))[1]
+    contribution = np.divide(signal**2, curvature, out=np.zeros_like(signal), where=curvature > 0)
+    shifts[np.argsort(-contribution, kind="stable")] = half_drop_shift(law)
+    reached = np.isfinite(drops) & (signal > 0)
+    strengths = 1 / np.where(reached, signal * (drops - shifts), 1.0)
+    return np.where(reached, aligned_values(problem, strengths, t), 0.0)
 
 
 def aligned_loss(

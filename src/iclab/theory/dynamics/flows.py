@@ -128,7 +128,10 @@ def _flow(
     pieces = np.split(states, ends, axis=1)
     weights = kind(*(piece.reshape(-1, *part.shape) for piece, part in zip(pieces, parts, strict=True)))
     losses = np.asarray(loss(moments, weights.gamma()))
-    require_fall(losses + decay * np.sum(states**2, axis=1), tolerance=tolerance, blur=_blur(moments, weights))
+    require_fall(
+        losses + decay * np.sum(states**2, axis=1), height=moments.null_loss, tolerance=tolerance,
+        blur=_blur(moments, weights),
+    )  # fmt: skip
     return Trajectory(np.asarray(time, dtype=float), losses, weights)
 
 

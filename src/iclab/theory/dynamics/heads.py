@@ -93,5 +93,5 @@ def head_flow(
     pairs = states[:, None, 1:, None] * modes.directions.T
     weights = SeparateAttention(states[:, :1], pairs, pairs)
     losses = np.asarray(loss(moments, weights.gamma()))
-    require_fall(losses)
+    require_fall(losses, height=moments.null_loss)
     return Trajectory(np.asarray(time, dtype=float), losses, weights)

@@ -8,6 +8,7 @@ from iclab.theory.estimators.bayes import (
     nearest_task_errors,
     pool_dmmse_errors,
     ridge_error,
+    spectral_integrals,
     task_threshold,
 )
 from iclab.theory.estimators.gradient_steps import descended, one_step_loss, one_step_preconditioner, one_step_rate
@@ -15,5 +16,5 @@ from iclab.theory.estimators.gradient_steps import descended, one_step_loss, one
 __all__ = [
     "descended", "discrete_weights", "dmmse_errors", "effective_log_tasks", "nearest_task_errors",
     "one_context", "one_step_loss", "one_step_preconditioner", "one_step_rate", "pool_dmmse_errors", "ridge_error",
-    "task_threshold",
+    "spectral_integrals", "task_threshold",
 ]  # fmt: skip

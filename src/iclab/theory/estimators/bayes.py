@@ -30,10 +30,11 @@ from iclab.theory.pretraining.resolvent import LONG, MANY, WishartMoments, bound
 
 __all__ = [
     "discrete_weights", "dmmse_errors", "effective_log_tasks", "nearest_task_errors", "pool_dmmse_errors",
-    "ridge_error", "task_threshold",
+    "ridge_error", "spectral_integrals", "task_threshold",
 ]  # fmt: skip
 
 _SILENT = 1e-120  # replaces noise 0
+_NODES = 20_000  # of an integral over the Marchenko-Pastur law
 _RANGE = 1e-20, 1e20  # sizes at which the divergence of two posteriors exceeds rounding
 
 
@@ -63,6 +64,24 @@ def task_threshold(alpha: Validated[ArrayLike], noise: Validated[ArrayLike]) -> 
     alpha, rho = _checked(alpha, noise)
     infinite = (rho == 0) | np.isinf(alpha)
     return np.where(infinite, np.inf, _information(alpha, rho))[()]
+
+
+def spectral_integrals(alpha: Validated[float], noise: Validated[float]) -> tuple[float, float]:
+    """s_c and the error of ridge regression again, as integrals over the Marchenko-Pastur law of XᵀX.
+
+    By the midpoint rule in the angle of the law: a witness of task_threshold and ridge_error, with which it shares
+    no formula.
+
+    Raises ValueError for alpha and noise that are not positive.
+
+    Source: derived in docs/derivations/estimators.
+    """
+    alpha, rho = checked_number("alpha", alpha, above=0.0), checked_number("noise", noise, above=0.0)
+    angle = np.pi * (np.arange(_NODES) + 0.5) / _NODES
+    values = 1 + alpha + 2 * np.sqrt(alpha) * np.cos(angle)  # eigenvalues of XᵀX, but for zeros
+    weights = 2 * alpha * np.sin(angle) ** 2 / values / _NODES
+    error = rho + float(weights @ (rho / (rho + values))) + max(0.0, 1 - alpha)
+    return 0.5 * float(weights @ np.log1p(values / rho)), error
 
 
 def dmmse_errors(

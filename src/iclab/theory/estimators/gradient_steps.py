@@ -4,6 +4,8 @@ From w = 0, one step at learning rate η, which acts on ½·MSE of the context, 
 with Γ = η I. With a preconditioner P it is Γ = Pᵀ: the best one is population.best_gamma.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
@@ -56,16 +58,20 @@ def descended(
     labels: Validated[Float[ArrayLike, "*batch N"]],
     query: Validated[Float[ArrayLike, "*batch D"]],
     *,
-    preconditioner: Validated[Float[ArrayLike, "D D"]],
-    steps: Validated[int],
+    preconditioner: Validated[Float[ArrayLike, "D D"] | Float[ArrayLike, "step D D"]],
+    steps: Validated[int | None] = None,
 ) -> float | Float[np.ndarray, "*batch"]:
     """Predictions after several steps w ← w + P (1/N) Σ (y − wᵀx) x from w = 0 in each context.
 
-    One step with P is linear attention with Γ = Pᵀ; many steps of a small enough P end at least squares.
+    One preconditioner takes so many `steps`, as a looped layer of linear attention does; a list of them takes one
+    step each, first to last, as a stack of layers does. One step with P is linear attention with Γ = Pᵀ; many steps
+    of a small enough P end at least squares.
 
-    Raises ValueError for shapes that do not fit each other and fewer than one step; ArithmeticError if it diverges.
+    Raises ValueError for shapes that do not fit each other, fewer than one step, and steps beside a list;
+    ArithmeticError if it diverges.
 
-    Source: vonoswald2023transformers, proposition 1 (a step); ahn2023transformers, abstract (preconditioned).
+    Source: vonoswald2023transformers, proposition 1 (a step); ahn2023transformers, abstract (preconditioned, L
+    layers).
     """
     x, y, q = numbers("inputs", inputs), numbers("labels", labels), numbers("query", query)
     require(
@@ -73,14 +79,27 @@ def descended(
         f"inputs, labels and query must have shapes (..., N, D), (..., N), (..., D); got {x.shape}, {y.shape}, "
         f"{q.shape}.",
     )
-    matrix, size = numbers("preconditioner", preconditioner), x.shape[-1]
-    require(matrix.shape == (size, size), f"preconditioner must have shape {(size, size)}; got {matrix.shape}.")
     weights = np.zeros_like(q)
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(whole_number("steps", steps)):
+        for matrix in _preconditioners(preconditioner, steps, x.shape[-1]):
             residual = y - np.einsum("...nd,...d->...n", x, weights)
             weights = weights + np.einsum("...n,...nd,ed->...e", residual, x, matrix) / x.shape[-2]
         prediction = np.einsum("...d,...d->...", weights, q)
     if not np.all(np.isfinite(prediction)):
         raise ArithmeticError("gradient descent diverged in a context. Use a smaller preconditioner or fewer steps.")
     return prediction
+
+
+def _preconditioners(
+    preconditioner: Validated[ArrayLike], steps: Validated[int | None], size: int
+) -> Iterable[Float[np.ndarray, "D D"]]:
+    """The preconditioner of each step."""
+    matrix = numbers("preconditioner", preconditioner)
+    require(
+        matrix.ndim in (2, 3) and matrix.shape[-2:] == (size, size) and len(matrix) > 0,
+        f"preconditioner must have shape {(size, size)}, or be a list of such; got {matrix.shape}.",
+    )
+    if matrix.ndim == 2:
+        return [matrix] * whole_number("steps", steps)  # pyright: ignore[reportArgumentType]
+    require(steps is None, f"steps must be left out with a list of {len(matrix)} preconditioners; got {steps!r}.")
+    return matrix

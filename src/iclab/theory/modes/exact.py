@@ -87,7 +87,7 @@ def exact_flow(
         size=float(np.linalg.norm(exact_fixed_point(tasks))),
     )
     curves = _curves(tasks, time, *np.split(path, 2, axis=1))
-    require_fall(curves.loss, tolerance=PRECISION)
+    require_fall(curves.loss, height=float(exact_loss(tasks, 0 * p, 0 * q)), tolerance=PRECISION)
     return curves
 
 

@@ -82,7 +82,7 @@ def matrix_flow(
     )
     p, q = np.moveaxis(path.reshape(shape), 1, 0)
     loss = np.asarray(_loss(tasks, p, q))
-    require_fall(loss, tolerance=PRECISION)
+    require_fall(loss, height=float(matrix_loss(tasks, 0 * p[0], 0 * q[0])), tolerance=PRECISION)
     return MatrixCurves(time, p, q, **MatrixCurves.readings(p, q), loss=loss)
 
 

@@ -79,7 +79,7 @@ def single_head_flow(
     )  # fmt: skip
     value, key_query = path[:, 0], path[:, 1:]
     loss = np.asarray(single_head_loss(problem, value, key_query))
-    require_fall(loss, tolerance=PRECISION)
+    require_fall(loss, height=float(np.sum(s)) + problem.noise, tolerance=PRECISION)
     return SingleHeadCurves(time, value, key_query, value[:, None] * key_query, loss)
 
 

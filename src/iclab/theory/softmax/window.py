@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
@@ -74,9 +74,7 @@ def affine_loss(
         _variance("slope_variance", slope_variance),
         _variance("noise", noise),
     )
-    window, length = np.broadcast_arrays(_scale(scale), _lengths(context_length))
-    found = [_affine_parts(float(w), int(n), size) for w, n in zip(window.flat, length.flat, strict=True)]
-    bias, squares = np.array(found).T.reshape(2, *window.shape)
+    bias, squares = _affine(_scale(scale), _lengths(context_length), size)
     return (variance / size * bias + ripple * (1 + squares))[()]
 
 
@@ -89,8 +87,7 @@ def effective_context(
 
     Source: derived in docs/derivations/softmax_window.
     """
-    only_noise = affine_loss(scale, dimension=dimension, context_length=context_length, slope_variance=0.0, noise=1.0)
-    return 1 / (only_noise - 1)
+    return (1 / _affine(_scale(scale), _lengths(context_length), _dimension(dimension))[1])[()]
 
 
 def kernel_loss(
@@ -187,6 +184,13 @@ def best_kernel_scale(
         return bias + ripple * float(tilt.single.sum())
 
     return _least(slope, max(_first_guess(size, length, size * height, ripple), WIDEST))
+
+
+def _affine(scale: Values, lengths: Int[np.ndarray, "*n"], dimension: int) -> Float[np.ndarray, "2 *n"]:
+    """E |x_q − Σ a x|² and E Σ a² at every scale and length."""
+    window, length = np.broadcast_arrays(scale, lengths)
+    found = [_affine_parts(float(w), int(n), dimension) for w, n in zip(window.flat, length.flat, strict=True)]
+    return np.array(found).T.reshape(2, *window.shape)
 
 
 def _affine_parts(window: float, length: int, dimension: int) -> tuple[float, float]:

@@ -12,7 +12,9 @@ from scipy.optimize import minimize
 
 from iclab.numerics import MOST, Validated, checked_number, numbers, require, whole_number
 
-__all__ = ["attention_mixing", "best_loss", "best_readout", "best_value_scales", "loss", "matched_loss"]
+__all__ = [
+    "attention_loss", "attention_mixing", "best_loss", "best_readout", "best_value_scales", "loss", "matched_loss",
+]  # fmt: skip
 
 MOST_PAIRS = 5000  # 400 MB of mixing weights
 
@@ -107,6 +109,25 @@ def attention_mixing(
     own = np.eye(2 * count)
     scales = [checked_number(name, value) for name, value in (("x_value", x_value), ("y_value", y_value))]
     return tuple((own + scale * weight)[:, role::2] for role, scale in enumerate(scales))  # type: ignore[return-value]
+
+
+def attention_loss(
+    pairs: Validated[int],
+    *,
+    dimension: Validated[int],
+    masked: Validated[bool],
+    gain: Validated[float] = 1.0,
+    x_value: Validated[float] = 1.0,
+    y_value: Validated[float] = 1.0,
+) -> float:
+    """Loss of mixing by attention at the best scale of the second layer, without label noise.
+
+    Raises ValueError as attention_mixing and loss.
+
+    Source: derived in docs/derivations/token_mixing.
+    """
+    mixing = attention_mixing(pairs, masked=masked, gain=gain, x_value=x_value, y_value=y_value)
+    return best_loss(*mixing, dimension=dimension)
 
 
 def matched_loss(pairs: Validated[int], *, dimension: Validated[int], noise: Validated[float] = 0.0) -> float:

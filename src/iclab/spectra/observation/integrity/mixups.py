@@ -35,7 +35,8 @@ def returns(records: Sequence[Record]) -> Iterator[Finding]:
 def _repeated(records: Sequence[Record]) -> Mapping[tuple[tuple[int, ...], bool], list[str]]:
     """Names of tensors by the records in which they are the same, apart where they changed in between.
 
-    Tensors of few and of many numbers are groups of their own.
+    Tensors of few and of many numbers are groups of their own. A step that stores other types is no change: a cast
+    gives other digests to the same weights.
     """
     groups: dict[tuple[tuple[int, ...], bool], list[str]] = defaultdict(list)
     for name in names_of(records):
@@ -45,7 +46,9 @@ def _repeated(records: Sequence[Record]) -> Mapping[tuple[tuple[int, ...], bool]
                 by_digest[record.contents[name].digest].append(index)
         for indices in by_digest.values():
             if len(indices) > 1:
-                held = [index for index, record in enumerate(records) if name in record.contents]
+                stored = records[indices[0]].contents[name].stored
+                contents = ((index, record.contents.get(name)) for index, record in enumerate(records))
+                held = [index for index, one in contents if one is not None and one.stored == stored]
                 between = [index for index in held if indices[0] <= index <= indices[-1]]
                 groups[tuple(indices), len(between) > len(indices)].append(name)
     return groups

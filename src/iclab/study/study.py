@@ -1,21 +1,19 @@
 """A study: one question, put to theory and simulation, whose answers are labeled here and nowhere else."""
 
 import dataclasses
-import json
-import math
-import reprlib
+import textwrap
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from iclab.claims import Claim, Resolution, Verdict, asked, excused, finest, noticing
-from iclab.numerics import one_of, require, whole_number
-from iclab.outcomes import Quantity, View, quantities
-from iclab.provenance import device, environment, origin_attributes, origins, peak_memory, simulating
+from iclab.claims import Claim, Resolution, Verdict, answered, asked, excused, finest, noticing
+from iclab.numerics import one_of, require
+from iclab.outcomes import Quantity, View
+from iclab.provenance import simulating
+from iclab.study.labels import Outcomes, dataset_at, joined, labeled_tree, seed_numbers
+from iclab.study.result import Result, Verdicts
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,18 +23,21 @@ if TYPE_CHECKING:
 else:
     Axes = Figure = Key = Any  # for annotations of studies: neither matplotlib nor JAX is loaded for them
 
-__all__ = [
-    "PER_SEED", "SCHEMA", "Axes", "Cost", "Figure", "Key", "Outcomes", "Preset", "Study", "View", "case_json",
-    "dataset_at", "joined", "seed_numbers",
-]  # fmt: skip
+__all__ = ["Axes", "Cost", "Figure", "Formula", "Key", "Preset", "Study"]
 
-PER_SEED = ("seeds", "seconds", "memory")
-"""Attributes of a result with an entry for each seed: memory is the most bytes that its process had held by then."""
 
-SCHEMA = 1  # of the labeled result; raised when its groups or attributes change their meaning
+@dataclass(frozen=True)
+class Formula:
+    """A formula of theory, in TeX, with the name of each of its symbols."""
 
-Outcomes = Mapping[str, Any]
-"""Outcomes by name, as a witness returns them. Each becomes a group of the labeled result."""
+    tex: str  # \\quad where a narrow page may break it
+    words: str
+    symbols: Mapping[str, str] = field(default_factory=dict)  # words of each symbol, by its TeX
+
+    @property
+    def lines(self) -> list[str]:
+        """The parts between which a narrow page may break the formula."""
+        return self.tex.split(r"\quad")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Cost:
     memory: float  # bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """One question, the cases that state it, its witnesses, its figure and the claims about their agreement.
 
@@ -85,6 +86,8 @@ class Study:
     settle: Callable[[Any, frozenset[str], Any], Any] | None = None  # fills in what was not stated of a case
     cost: Callable[[Any], Cost] | None = None  # of one seed of a case
     units: Callable[[Any], Mapping[str, float]] | None = None  # times of a step, and of an epoch of the published run
+    answer: Callable[[View], str] | None = None  # the answer of a case in its own numbers, one sentence
+    formulas: tuple[Formula, ...] = ()  # of theory, for the page
 
     def __new__(cls, *_: Any, **given: Any) -> "Study":
         """A study. Raises TypeError, with the successor, for a field of version 0.1.0."""
@@ -101,6 +104,18 @@ class Study:
             known and all(isinstance(one, Preset) for one in self.presets.values()),
             f"presets must hold a Preset for each name, quick at least; got {self.presets!r}. Write "
             'presets={"quick": Preset(Case())}.',
+        )
+
+    def __repr__(self) -> str:
+        seeds = ", ".join(f"{name} ({preset.seeds} seeds)" for name, preset in self.presets.items())
+        fields = ", ".join(entry.name for entry in dataclasses.fields(self.quick))
+        return "\n".join(
+            [
+                f"{self.name}: {self.title}",
+                f"  presets: {seeds if self.simulation else ', '.join(self.presets) + '; theory alone'}",
+                f"  case:    {textwrap.shorten(fields, 100, placeholder=' …')}",
+                f"  claims:  {len(self.claims)}",
+            ]
         )
 
     @property
@@ -146,8 +161,8 @@ class Study:
         """The clocks that can tell the time of training of a case, each with the time of its unit, in units of τ."""
         return {"time": 1.0, **(self.units(case) if self.units else {})}
 
-    def run(self, case: Any = None, seeds: int | Iterable[int] | None = None) -> "xr.DataTree":
-        """Ask all witnesses and label their answers: groups `theory/NAME` and `simulation/NAME`, seeds an axis.
+    def run(self, case: Any = None, seeds: int | Iterable[int] | None = None) -> Result:
+        """Ask all witnesses: a result that shows itself, with groups `theory/NAME` and `simulation/NAME`.
 
         The case is one of this study or the name of a preset, "quick" by default. `seeds` is a count, seeds
         0, 1, ..., or the seeds themselves; with none, theory answers alone. By default they are those of the preset.
@@ -159,17 +174,19 @@ class Study:
         case = preset.case if case is None or isinstance(case, str) else case
         numbers = self.asked(preset.seeds if seeds is None else seeds)
         if not numbers:
-            return self._tree(case, {"theory": self._theory(case, 0)}, seed=0, seconds=None)
-        return joined([self._answers(case, seed) for seed in numbers])
+            return Result(self, case, self._labeled(case, {"theory": self._theory(case, 0)}, seed=0))
+        return Result(self, case, joined([self._answers(case, seed) for seed in numbers]))
 
     def theorized(self, case: Any, result: "xr.DataTree") -> "xr.DataTree":
         """The result of a case with theory computed again, for the starts of its seeds."""
         seeds = [int(seed) for seed in result.attrs["seeds"]] if self.start is not None else []
         answers = [
-            self._tree(case, {"theory": self._theory(case, seed)}, seed=seed, seconds=0.0) for seed in seeds or [0]
+            self._labeled(case, {"theory": self._theory(case, seed)}, seed=seed, seconds=0.0) for seed in seeds or [0]
         ]
         simulated = {path: dataset_at(result, path) for path in result.groups if path.startswith("/simulation/")}
-        return type(result).from_dict({**joined(answers).to_dict(), **simulated})
+        import xarray as xr
+
+        return xr.DataTree.from_dict({**joined(answers).to_dict(), **simulated})
 
     def preset(self, case: Any = None) -> Preset:
         """The preset of a name or of a case; "quick" for a case that is no preset's.
@@ -188,16 +205,33 @@ class Study:
         numbers = seed_numbers(seeds)
         return () if self.simulation is None else numbers
 
-    def verdicts(self, result: "xr.DataTree") -> list[Verdict]:
+    def outcomes(self, case: Any, seed: int | None) -> dict[str, Outcomes]:
+        """The outcomes of each witness for one seed of a case; of theory alone without a seed.
+
+        Raises ImportError where a simulation is asked and JAX is not installed, and the errors of the witnesses.
+        """
+        theory = {"theory": self._theory(case, seed or 0)}
+        if seed is None or self.simulation is None:
+            return theory
+        return theory | {"simulation": self._simulated(self.simulation, case, seed)}
+
+    def verdicts(self, result: "Result | xr.DataTree") -> Verdicts:
         """The verdict on each claim that the case allows; none where a simulation was not asked for.
 
         One that does not hold because the run is unstable, or not finished, is open and says what to try.
         """
-        whole = self.simulation is None or "simulation" in result.children
-        allowed = [claim for claim in self.claims if asked(claim, result)] if whole else []
-        return [excused(claim, noticing(claim, result), result) for claim in allowed]
+        tree = _tree(result)
+        whole = self.simulation is None or "simulation" in tree.children
+        allowed = [claim for claim in self.claims if asked(claim, tree)] if whole else []
+        return Verdicts(excused(claim, noticing(claim, tree), tree) for claim in allowed)
 
-    def resolution(self, result: "xr.DataTree") -> dict[str, Resolution]:
+    def answered(self, case: Any, result: "Result | xr.DataTree", verdicts: Sequence[Verdict]) -> str:
+        """The answer of a case in its own numbers, where the study has words for it, and how many claims hold."""
+        view = View(case, _tree(result))
+        own = self.answer(view) if self.answer is not None and view.simulation else ""
+        return f"{own} {answered(verdicts)}".strip()
+
+    def resolution(self, result: "Result | xr.DataTree") -> dict[str, Resolution]:
         """The smallest errors of theory that claims which hold would have exposed, by variable of theory.
 
         A variable that no claim covers, or only claims that do not hold, is not in it.
@@ -217,9 +251,13 @@ class Study:
 
     def _answers(self, case: Any, seed: int) -> "xr.DataTree":
         begun = time.perf_counter()
-        assert self.simulation is not None
-        answers = {"theory": self._theory(case, seed), "simulation": self._simulated(self.simulation, case, seed)}
-        return self._tree(case, answers, seed=seed, seconds=time.perf_counter() - begun)
+        answers = self.outcomes(case, seed)
+        return self._labeled(case, answers, seed=seed, seconds=time.perf_counter() - begun)
+
+    def _labeled(
+        self, case: Any, answers: Mapping[str, Outcomes], *, seed: int, seconds: float | None = None
+    ) -> "xr.DataTree":
+        return labeled_tree(self, case, answers, seed=seed, seconds=seconds)
 
     def _theory(self, case: Any, seed: int) -> Outcomes:
         return _once(self.theory, case) if self.start is None else self.theory(case, self.start(case, seed))
@@ -232,113 +270,12 @@ class Study:
         with exhaustion_reported():
             return simulation(case, *arguments, key=key_of(seed))
 
-    def _tree(self, case: Any, answers: Mapping[str, Outcomes], *, seed: int, seconds: float | None) -> "xr.DataTree":
-        """Labeled answers to one seed; no seconds say that theory answered alone, for the start of that seed."""
-        import xarray as xr
 
-        shared = {"theory"} if self.start is None else set()
-        for witness, outcomes in answers.items():
-            require(
-                isinstance(outcomes, Mapping) and all(map(dataclasses.is_dataclass, outcomes.values())),
-                f"{witness} of the study {self.name!r} must return outcomes by name, as in "
-                f'{{"curve": labeled(...)}}; got {reprlib.repr(outcomes)}.',
-            )
-        groups = {
-            f"{witness}/{name}": _labeled(outcome, self.vocabulary, name, None if witness in shared else seed)
-            for witness, outcomes in answers.items()
-            for name, outcome in outcomes.items()
-        }
-        attributes = {
-            "study": self.name,
-            "study_version": self.version,
-            "case": case_json(case),
-            "seeds": np.array([] if seconds is None else [seed], dtype=int),
-            "seconds": np.array([] if seconds is None else [seconds], dtype=float),
-            "memory": np.array([] if seconds is None else [peak_memory()], dtype=float),
-            "schema": SCHEMA,
-            "device": device(),
-            **environment(),
-        }
-        return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attributes), **groups})
+def _tree(result: "Result | xr.DataTree") -> "xr.DataTree":
+    return result.tree if isinstance(result, Result) else result
 
 
 @lru_cache(maxsize=4)
 def _once(theory: Callable[..., Outcomes], case: Any) -> Outcomes:
     """Outcomes of theory for a case, computed once for all seeds."""
     return theory(case)
-
-
-def seed_numbers(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """The seeds meant by a count or by a list. Raises ValueError unless they are different whole numbers >= 0."""
-    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
-        numbers = tuple(whole_number("seeds", seed, least=0) for seed in seeds)
-    else:
-        count: Any = seeds  # of any type, until it is checked
-        numbers = tuple(range(whole_number("seeds", count, least=0)))
-    require(len(set(numbers)) == len(numbers), f"seeds must differ; got {numbers}.")
-    return numbers
-
-
-def case_json(case: Any) -> str:
-    """The whole case as JSON with sorted keys; infinities are written as the string "inf"."""
-    return json.dumps(_plain(dataclasses.asdict(case)), sort_keys=True)
-
-
-def joined(results: "list[xr.DataTree]") -> "xr.DataTree":
-    """Results of one case with different seeds as one result, seeds in order, each with its own origin."""
-    import xarray as xr
-
-    first = results[0]
-    seeds = np.concatenate([result.attrs["seeds"] for result in results])
-    order = np.argsort(seeds, kind="stable")
-    groups = {}
-    for node in first.subtree:
-        parts = [dataset_at(result, node.path) for result in results]
-        if "seed" in parts[0].dims:
-            groups[node.path] = xr.concat(
-                parts, "seed", data_vars="minimal", coords="minimal", join="exact", compat="equals"
-            ).isel(seed=order)
-        elif parts[0].variables:
-            groups[node.path] = parts[0]
-    made = [origin for result in results for origin in origins(result.attrs, result.attrs["seeds"].tolist())]
-    attributes = {name: value for name, value in first.attrs.items() if name != "origins"}
-    attributes |= {name: np.concatenate([result.attrs[name] for result in results])[order] for name in PER_SEED}
-    attributes |= origin_attributes([made[place] for place in order], seeds[order].tolist())
-    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attributes), **groups})
-
-
-def dataset_at(result: "xr.DataTree", path: str) -> "xr.Dataset":
-    """One group of a result, without what stands above it."""
-    import xarray as xr
-
-    group = result[path]
-    assert isinstance(group, xr.DataTree)
-    return group.to_dataset(inherit=False)
-
-
-def _labeled(outcome: Any, own: Mapping[str, Quantity], group: str, seed: int | None) -> "xr.Dataset":
-    """An outcome as a dataset. An array named as its one axis is a coordinate; the others gain a seed axis."""
-    import xarray as xr
-
-    variables, coordinates = {}, {}
-    for name, axes, meaning, array in quantities(outcome, own, group=group):
-        notes = {"long_name": meaning.words, "symbol": meaning.symbol, "units": meaning.unit}
-        if axes == (name,):
-            coordinates[name] = (axes, array, notes)
-        elif seed is not None:
-            variables[name] = (("seed", *axes), array[None], notes)
-        else:
-            variables[name] = (axes, array, notes)
-    if seed is not None:
-        coordinates["seed"] = ("seed", np.array([seed]))
-    return xr.Dataset(variables, coordinates, attrs={"outcome": type(outcome).__name__})
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float) and math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return value

@@ -1,0 +1,1 @@
+"""Engines of sweeps on real schedulers: `make engines`. Not collected by a plain run of pytest."""
