@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+TESTED := .venv/tested
 # Small matrices gain nothing from threads, and tests run side by side.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
@@ -15,28 +16,28 @@ help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 report: $(READY)  ## run the headline studies and write report/index.html
-	$(BIN)/iclab report --out report
+	$(BIN)/iclab report
 
-test: $(READY)  ## the fast tests
+test: $(TESTED)  ## the fast tests
 	$(BIN)/pytest -q -n 2 -m "not slow"
 
-test-all: $(READY)  ## the fast tests and the slow witnesses
+test-all: $(TESTED)  ## the fast tests and the slow witnesses
 	$(BIN)/pytest -q -n 2
 
-shapes: $(READY)  ## the fast tests, with shapes and types of annotations checked at run time
+shapes: $(TESTED)  ## the fast tests, with shapes and types of annotations checked at run time
 	$(BIN)/pytest -q -n 2 -m "not slow" --jaxtyping-packages=$(SHAPES),beartype.beartype
 
-lint: $(READY)  ## style, types, and who may import whom
+lint: $(TESTED)  ## style, types, and who may import whom
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-engines: $(READY)  ## sweeps on a real Dask and, where Debian's packages are, a real SLURM, with kills
+engines: $(TESTED)  ## sweeps on a real Dask and, where Debian's packages are, a real SLURM, with kills
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[sim,test,cluster]"
 	$(BIN)/pytest -q -rs tests/engines/on_dask.py tests/engines/on_slurm.py
 
-benchmarks: $(READY)  ## speed, as ratios in one run
+benchmarks: $(TESTED)  ## speed, as ratios in one run
 	$(BIN)/python benchmarks
 
 clean:  ## forget the environment and the report
@@ -46,5 +47,9 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "iclab needs Python 3.11 or later; name one with: make PYTHON=python3.11 ..."; exit 1; }
 	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[sim]"
+	touch $@
+
+$(TESTED): $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[sim,test]"
 	touch $@

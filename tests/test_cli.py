@@ -63,9 +63,11 @@ def test_verdicts_are_shown_as_sentences_below_the_whole_name_of_their_study(
 def test_help_shows_each_paragraph_of_a_study_whole(name: str, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit):
         run("run", name, "--help")
-    shown = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.split("examples:")[0].splitlines())) <= 80
+    paragraphs = [" ".join(paragraph.split()) for paragraph in shown.split("\n\n")]
     for paragraph in STUDIES[name].question.strip().split("\n\n"):
-        assert " ".join(paragraph.split()) in shown
+        assert " ".join(paragraph.split()) in paragraphs
 
 
 def test_no_seeds_ask_theory_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -92,7 +94,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["walk"], "command must be one of run, report, compare, studies, plan, inspect; got 'walk'"),
+        (["walk"], "command must be one of run, report, compare, studies, plan, inspect, sweep, collect, results"),
         (["run", "stairs"], "study must be one of abrupt-drop, staircase"),
         (["run"], "a study must be named; choose from abrupt-drop, staircase"),
         (["report", "--only", "stairs"], "study must be one of abrupt-drop, staircase"),
@@ -102,8 +104,8 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
         (["run", "abrupt-drop", "--processes", "0"], "processes must be a whole number >= 1; got 0"),
         (
             ["report", "--fulll"],
-            "flags must be among -h, --help, --all, --full, --only, --out, --processes, --strict, --debug; "
-            "got --fulll",
+            "flags must be among -h, --help, --seeds, --full, --published, --results, --out, --clock, --quiet, "
+            "--strict, --debug, --all, --processes; got --fulll. Did you mean --full?",
         ),
         (["run", "abrupt-drop", "--steps", "many"], "--steps: invalid literal for int() with base 10: 'many'"),
         (
@@ -112,7 +114,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
         ),
         (["run", "abrupt-drop", "--problem.eigenvalues", "nan"], "eigenvalues must be finite and >= 0; got nan"),
         (["run", "abrupt-drop", "--problem.eigenvalues", "0", "0"], "eigenvalues must hold a positive one"),
-        (["run", "abrupt-drop", "--problem.eigenvalues"], "eigenvalues must not be empty"),
+        (["run", "abrupt-drop", "--problem.eigenvalues"], "eigenvalues must hold at least one value; got none"),
         (["run", "abrupt-drop", "--problem.context-length", "0"], "context_length must be whole numbers >= 1; got 0"),
         (["run", "abrupt-drop", "--problem.context-length", "2.5"], "--problem.context-length"),
         (["run", "abrupt-drop", "--problem.noise", "-1"], "noise must be finite and >= 0; got -1.0"),

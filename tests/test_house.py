@@ -49,7 +49,7 @@ ONE_MEANING = {  # words that name one thing, and where it is
     "Law": None,
     "Moments": "theory/population.py",
     "Network": "simulation/networks/parts.py",
-    "Plan": "commands/plan.py",
+    "Plan": None,
     "Shift": "theory/pretraining/response.py",
     "head_flow": "theory/dynamics/heads.py",
     "key_of": "simulation/keys.py",

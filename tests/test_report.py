@@ -202,7 +202,7 @@ def test_the_headline_studies_answer_in_numbers_of_their_own(folder: Path) -> No
 
 def test_the_numbers_in_the_report_are_the_stored_results(folder: Path, tmp_path: Path) -> None:
     page = (folder / "index.html").read_text()
-    stored = {path.read_bytes() for path in (folder / "results").glob("*.nc")}
+    stored = {path.read_bytes() for path in folder.glob("*.nc")}
     carried = re.findall(r'href="data:application/x-netcdf;base64,([^"]+)"', page)
     assert {base64.b64decode(text) for text in carried} == stored
     copy = tmp_path / "copy.nc"

@@ -19,8 +19,8 @@ from iclab import __version__
 from iclab.files import installing
 
 __all__ = [
-    "LIBRARIES", "ORIGIN", "device", "environment", "kernel", "origin_attributes", "origins", "peak_memory",
-    "simulating",
+    "LIBRARIES", "ORIGIN", "computing", "device", "environment", "kernel", "machine_memory", "origin_attributes",
+    "origins", "peak_memory", "ranges", "simulating",
 ]  # fmt: skip
 
 LIBRARIES = ("numpy", "scipy", "xarray", "jax", "jaxlib", "optax")
@@ -47,6 +47,22 @@ def environment() -> dict[str, str]:
     }
 
 
+def computing() -> str:
+    """The versions of iclab, Python, NumPy and JAX, and the device that JAX computes on, in a line each."""
+    whole = environment()
+    try:
+        import jax
+
+        jax_there = f"JAX {jax.__version__} on {jax.devices()[0].platform}"
+    except (ImportError, RuntimeError, AssertionError) as error:
+        absent = isinstance(error, ModuleNotFoundError)
+        jax_there = f"JAX absent: {installing('sim')} adds it" if absent else f"JAX without a device ({error})"
+    commit = "" if whole["commit"] == "unknown" else f" (commit {whole['commit'][:12]})"
+    return "\n".join(
+        [f"iclab {__version__}{commit}", f"Python {sys.version.split()[0]}", f"NumPy {np.__version__}", jax_there]
+    )
+
+
 def device() -> str:
     """The kind of device that JAX computes on, or "none" while JAX is not in use."""
     jax = sys.modules.get("jax")
@@ -62,6 +78,14 @@ def kernel() -> str:
             name.restype = ctypes.c_char_p
             return f"{platform.machine()} {name().decode()}"
     return f"{platform.machine()} unknown"
+
+
+def machine_memory() -> float:
+    """Bytes of memory of this machine; infinite on a system that does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
 
 
 def peak_memory() -> float:
@@ -146,7 +170,7 @@ def _by_seed(texts: Sequence[str], seeds: Sequence[int]) -> str:
     grouped = _grouped(texts, seeds)
     if len(grouped) == 1:
         return texts[0]
-    return "; ".join(f"{text} (seeds {_ranges(of)})" for text, of in grouped.items())
+    return "; ".join(f"{text} (seeds {ranges(of)})" for text, of in grouped.items())
 
 
 def _grouped(texts: Sequence[str], seeds: Sequence[int]) -> dict[str, list[int]]:
@@ -156,7 +180,7 @@ def _grouped(texts: Sequence[str], seeds: Sequence[int]) -> dict[str, list[int]]
     return grouped
 
 
-def _ranges(seeds: Sequence[int]) -> str:
+def ranges(seeds: Sequence[int]) -> str:
     """Sorted seeds in few words: 0-3, 7."""
     runs: list[list[int]] = []
     for seed in sorted(seeds):

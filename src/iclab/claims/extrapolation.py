@@ -81,7 +81,7 @@ def _fits(
     weights: Array,
 ) -> bool:
     """True where residuals of the means are no larger than their errors, in every entry."""
-    from scipy import stats
+    from scipy import special
 
     error = np.fmax(scatter, _shared_scatter(scatter)) / np.sqrt(seeds)[:, None]
     if np.all(np.nan_to_num(error) <= ROUNDING):
@@ -90,4 +90,4 @@ def _fits(
     rest = mean - mean @ (np.linalg.pinv(weights[:, None] * design) * weights).T @ design.T
     freedom = len(weights) - design.shape[1]
     ratio = np.sum((rest / np.maximum(error, ROUNDING)) ** 2, axis=1) / freedom
-    return not np.any(ratio > stats.f.ppf(1 - MISFIT / len(mean), freedom, np.maximum(seeds - 1, 1)))
+    return not np.any(ratio > special.fdtri(freedom, np.maximum(seeds - 1, 1), 1 - MISFIT / len(mean)))

@@ -208,22 +208,22 @@ def _partly(deviations: Deviations, whole: Bool[Array, "entry"], known: Judgemen
 
 def judged_share(agreeing: int, seeds: int, least: float) -> Judgement:
     """The judgement of a count: the share of seeds that agree is at least the stated one, by Clopper and Pearson."""
-    from scipy import stats
+    from scipy import special
 
     lower, _ = _clopper_pearson(agreeing, seeds, 1 - CONFIDENCE)
     _, upper = _clopper_pearson(agreeing, seeds, ALARM)
     outcome = HOLDS if lower >= least else FAILS if upper < least else OPEN
     reason = "" if outcome != OPEN else _seeds_for_share(agreeing / seeds, least)
-    chance = float(stats.binom.cdf(agreeing, seeds, least))
+    chance = float(special.bdtr(agreeing, seeds, least))
     return Judgement(outcome, lower, f"{agreeing} of {seeds}", 1, seeds, chance, reason)
 
 
 def _clopper_pearson(count: int, seeds: int, alpha: float) -> tuple[float, float]:
     """One-sided bounds of a share, each missed in at most a share alpha of cases."""
-    from scipy import stats
+    from scipy import special
 
-    lower = 0.0 if count == 0 else float(stats.beta.ppf(alpha, count, seeds - count + 1))
-    upper = 1.0 if count == seeds else float(stats.beta.ppf(1 - alpha, count + 1, seeds - count))
+    lower = 0.0 if count == 0 else float(special.betaincinv(count, seeds - count + 1, alpha))
+    upper = 1.0 if count == seeds else float(special.betaincinv(count + 1, seeds - count, 1 - alpha))
     return lower, upper
 
 

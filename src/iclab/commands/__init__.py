@@ -7,12 +7,14 @@ from iclab.lazy import door
 if TYPE_CHECKING:
     from iclab.commands import (
         compare,
-        forms,
+        completion,
+        flags,
         inputs,
         inspect,
         main,
         plan,
         report,
+        results,
         run,
         studies,
         summary,
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "compare", "forms", "inputs", "inspect", "main", "plan", "report", "run", "studies", "summary", "sweeps",
-    "terminal", "workers",
+    "compare", "completion", "flags", "inputs", "inspect", "main", "plan", "report", "results",
+    "run", "studies", "summary", "sweeps", "terminal", "workers",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

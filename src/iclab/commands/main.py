@@ -1,7 +1,8 @@
-"""The command line: one word for each command, and its exit code."""
+"""The command line: a word for each command, which loads no other."""
 
 import argparse
 import contextlib
+import importlib
 import io
 import os
 import signal
@@ -9,19 +10,10 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, Union
 
-import tyro
-
-from iclab.commands.compare import Compare, compare
-from iclab.commands.plan import Plan, plan
-from iclab.commands.report import Report, report
-from iclab.commands.run import Run, run
-from iclab.commands.studies import Studies, studies
-from iclab.commands.sweeps.flags import Collect, Sweep
-from iclab.commands.terminal import fail, note, parsed
+from iclab.commands.terminal import fail, note
 from iclab.commands.verdicts import INTERRUPTED
-from iclab.inspection.flags import Inspect
+from iclab.numerics import did_you_mean, plain
 
 __all__ = ["main"]
 
@@ -105,16 +97,38 @@ def _debugged(words: Sequence[str]) -> bool:
 
 def _command(words: Sequence[str]) -> int:
     command, rest = (words[0], words[1:]) if words else ("--help", [])
-    if command in _COMMANDS:
-        return _COMMANDS[command][1](rest)
-    if command not in ("-h", "--help"):
-        raise ValueError(f"command must be one of {', '.join(_COMMANDS)}; got {command!r}. See `iclab --help`.")
-    every = Union[tuple(Annotated[form, tyro.conf.subcommand(name)] for name, (form, _) in _COMMANDS.items())]  # noqa: UP007
-    parsed(every, ["--help"], prog="iclab", description=_ABOUT)
-    return 0
+    name = {plain(one): one for one in _COMMANDS}.get(plain(command), command)
+    if name in _COMMANDS:
+        return _COMMANDS[name][1](rest)
+    if plain(command) in ("version", "v"):
+        from iclab.provenance import computing
+
+        print(computing())
+        return 0
+    if command not in ("-h", "--help", "help"):
+        near = did_you_mean(command, _COMMANDS)
+        raise ValueError(f"command must be one of {', '.join(_COMMANDS)}; got {command!r}.{near} See `iclab --help`.")
+    from iclab.commands.flags.helptext import listed, wrapped
+
+    rows = [(one, about) for one, (about, _) in _COMMANDS.items()]
+    lines = ["usage: iclab COMMAND [FLAGS]", "", *wrapped(_ABOUT, 78), "", "commands:", *listed(rows), "", *_EXAMPLES]
+    print("\n".join(lines))
+    raise SystemExit(0)
+
+
+def _later(module: str) -> Callable[[Sequence[str]], int]:
+    """A command that is loaded when it is asked for: the function of the name of its module."""
+
+    def command(words: Sequence[str]) -> int:
+        return getattr(importlib.import_module(f"iclab.commands.{module}"), module)(words)
+
+    return command
 
 
 def _inspect(words: Sequence[str]) -> int:
+    from iclab.commands.flags.parsing import parsed
+    from iclab.inspection.flags import Inspect
+
     asked = parsed(Inspect, words, prog="iclab inspect", description=Inspect.__doc__ or "")
     from iclab.commands.inspect import inspect
 
@@ -140,21 +154,27 @@ def _report(words: Sequence[str]) -> int:
 
         if is_sweep(words):
             return report_sweep(words)
+    from iclab.commands.report import report
+
     return report(words)
 
 
-_ABOUT = """In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers.
+_ABOUT = "In-context learning in linear attention: exact theory, simulation that confirms it, verdicts in numbers."
 
-Start with `iclab studies`, then `iclab run abrupt-drop`, then `iclab report`. Before a run is made, ask
-`iclab plan`; after one is trained, `iclab compare` and `iclab inspect`."""
+_EXAMPLES = (
+    "examples:", "  iclab studies", "  iclab run abrupt-drop", "  iclab run staircase --eigenvalues .5 .3 .2 --page",
+    "  iclab report", "  iclab COMMAND --help",
+)  # fmt: skip
 
-_COMMANDS: dict[str, tuple[Any, Callable[[Sequence[str]], int]]] = {
-    "run": (Run, run),
-    "report": (Report, _report),
-    "compare": (Compare, compare),
-    "studies": (Studies, studies),
-    "plan": (Plan, plan),
-    "inspect": (Inspect, _inspect),
-    "sweep": (Sweep, _sweep),
-    "collect": (Collect, _collect),
+_COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
+    "run": ("put the question of one study: theory, simulation, verdict and figure", _later("run")),
+    "report": ("studies, or one case of your own, on one page", _report),
+    "compare": ("lay theory under the log of a training run of your own", _later("compare")),
+    "studies": ("list the studies and the questions they put", _later("studies")),
+    "plan": ("before a pretraining run is made: how many tasks, sequences, examples?", _later("plan")),
+    "inspect": ("after a model is trained: spectra of a folder of its checkpoints", _inspect),
+    "sweep": ("put a study to every point of a grid, on many machines", _sweep),
+    "collect": ("make one dataset of a sweep", _collect),
+    "results": ("list what is stored, or remove it", _later("results")),
+    "completion": ("the completion of words, for bash, zsh or fish", _later("completion")),
 }

@@ -3,39 +3,45 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Union
+from typing import Any
 
 import numpy as np
-import tyro
 
-from iclab.commands.terminal import parsed, print_table, writable_pdf
+from iclab.commands.flags.helptext import listed, wrapped
+from iclab.commands.flags.parsing import parsed
+from iclab.commands.terminal import print_table, writable_pdf
+from iclab.numerics import did_you_mean, plain
 from iclab.planning.flags import Answer
 from iclab.planning.questions import QUESTIONS
 
-__all__ = ["Plan", "plan"]
+__all__ = ["plan"]
 
 _FORM = ("figure", "json", "debug")  # flags of the output, not of the question
+_EXAMPLES = (
+    "iclab plan tasks --error .25 --context-length 400 --sequences 4000 --dimension 20 --noise .1",
+    "iclab plan split --tokens 1000000 --dimension 20 --tasks 40 --noise .1",
+    "iclab plan tasks --help",
+)
 _ABOUT = """Plan a run before it is made. Errors are those of pretrained linear attention, label noise included; sizes
 are ratios to the dimension D of inputs, or counts where D is given."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Plan a run before it is made: how many tasks, sequences, examples? See `iclab plan --help`."""
-
-    question: tyro.conf.Positional[str]  # the question; `iclab plan --help` lists them
 
 
 def plan(words: Sequence[str]) -> int:
     """Answer one question: print a table or JSON, and write the figure if one is requested."""
     name, rest = (words[0], words[1:]) if words else ("--help", [])
     if name in ("-h", "--help"):
-        every = Union[tuple(Annotated[form, tyro.conf.subcommand(name)] for name, form in QUESTIONS.items())]  # noqa: UP007
-        parsed(every, ["--help"], prog="iclab plan", description=_ABOUT)
+        rows = [(one, (form.__doc__ or "").split("\n")[0]) for one, form in QUESTIONS.items()]
+        lines = ["usage: iclab plan QUESTION [FLAGS]", "", *wrapped(_ABOUT, 78), "", "questions:", *listed(rows)]
+        print("\n".join([*lines, "", "examples:", *(f"  {line}" for line in _EXAMPLES)]))
+        raise SystemExit(0)
+    name = {plain(one): one for one in QUESTIONS}.get(plain(name), name)
     if name not in QUESTIONS:
-        raise ValueError(f"question must be one of {', '.join(QUESTIONS)}; got {name!r}. See `iclab plan --help`.")
+        near = did_you_mean(name, QUESTIONS)
+        raise ValueError(
+            f"question must be one of {', '.join(QUESTIONS)}; got {name!r}.{near} See `iclab plan --help`."
+        )
     form = QUESTIONS[name]
     question = parsed(form, rest, prog=f"iclab plan {name}", description=form.__doc__ or "")
     if question.figure is not None:

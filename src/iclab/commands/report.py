@@ -1,60 +1,109 @@
-"""The command `iclab report`: studies on one self-contained page."""
+"""The command `iclab report`: studies, or one case of one's own, on one page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from iclab.commands.flags.cases import asked
+from iclab.commands.flags.options import Clock, Options, apart, chosen_preset
+from iclab.commands.flags.parsing import parsed
 from iclab.commands.studies import named
-from iclab.commands.terminal import parsed, print_verdicts, progress, writable
+from iclab.commands.terminal import print_verdicts, writable
 from iclab.commands.verdicts import exit_code
-from iclab.numerics import whole_number
+from iclab.commands.workers import fetched
+from iclab.numerics import one_of, require, whole_number
 from iclab.store import Store
+from iclab.store.view import netcdf
 from iclab.studies import STUDIES
+from iclab.study import Study
 
-__all__ = ["Report", "report"]
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from iclab.report import Entry
+
+__all__ = ["ABOUT", "Report", "entries_of", "report"]
+
+ABOUT = "Run studies and write one page with figures, verdicts and numbers; of one study with a case of your own."
+
+EXAMPLES = (
+    "iclab report", "iclab report --all", "iclab report staircase mode-staging",
+    "iclab report staircase --eigenvalues .5 .3 .2 --context-length 8",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Report:
-    """Run studies and write one self-contained page with figures, verdicts and downloads."""
+class Report(Options):
+    """Options of a page."""
 
     all: bool = False  # every study, not the headline ones alone
-    full: bool = False  # the full case of each study instead of the quick one
-    only: tuple[str, ...] = ()  # names of the studies to show
-    out: Path = Path("report")  # folder of index.html and of the results behind it
     processes: int = 2  # how many seeds run in parallel, on a core each
-    strict: bool = False  # exit 1 where a claim does not hold, 3 where one is open
-    debug: bool = False  # show the traceback of an error
+
+
+Shown = tuple[Study, Any, "xr.DataTree"]
+"""A study, a case, and its result."""
 
 
 def report(words: Sequence[str]) -> int:
     """Compute what is missing, write the page, print the verdicts. Returns the exit code."""
-    from iclab.commands.workers import fill
-    from iclab.report import entry, write
+    from iclab.report import write
 
-    options = parsed(Report, words, prog="iclab report", description=Report.__doc__ or "")
-    studies = [named(name) for name in options.only or STUDIES]
-    if not (options.all or options.only):
-        studies = [study for study in studies if study.headline]
+    names, flags = apart([word for word in words if word != "--only"], Report)  # which version 0.1.0 asked for
+    require("--only" not in words or bool(names), "only must hold at least one value; got none. Name a study.")
+    studies = list(dict.fromkeys(named(name).name for name in names))
+    cases: list[tuple[Study, Any, int]]
+    if len(studies) == 1:
+        study = STUDIES[studies[0]]
+        preset = chosen_preset(study, flags)
+        case, options = asked(study, preset.case, flags, Report, command="report")
+        cases = [(study, case, _seeds(preset.seeds, options))]
+    else:
+        options = _options(flags)
+        chosen = [STUDIES[name] for name in studies or STUDIES]
+        if not (options.all or studies):
+            chosen = [study for study in chosen if study.headline]
+        presets = [(study, chosen_preset(study, flags)) for study in chosen]
+        cases = [(study, preset.case, _seeds(preset.seeds, options)) for study, preset in presets]
     processes = whole_number("processes", options.processes)
-    folder = writable(options.out)
-    store = Store(writable(folder / "results"))
-    size = "full" if options.full else "quick"
-    presets = {study.name: study.presets[size] for study in studies}
-    missing = {
-        study.name: (preset.case, store.missing(study, preset.case, preset.seeds))
-        for study in studies
-        for preset in (presets[study.name],)
-    }
-    with progress() as bars:
-        fill(store, missing, processes=processes, bars=bars)
-    results = [(study, store.fetch(study, presets[study.name].case, presets[study.name].seeds)) for study in studies]
-    entries = [
-        entry(study, presets[study.name].case, result, store.path(study, presets[study.name].case).read_bytes())
-        for study, result in results
-    ]
+    for study, case, _ in cases:
+        one_of("clock", options.clock, study.clocks(case))
+    folder, store = writable(options.out or Path("report")), Store(writable(options.stored))
+    results = fetched(store, cases, processes=processes, quiet=options.quiet, published=options.published)
+    shown = [(study, case, result) for (study, case, _), result in zip(cases, results, strict=True)]
+    entries = entries_of(shown, store, clock=options.clock)
     page = write(folder, entries)
-    for one in entries:
-        print_verdicts(one.name, one.verdicts)
+    for entry in entries:
+        print_verdicts(entry.name, entry.verdicts)
     print(f"page: {page}")
-    return exit_code((verdict for one in entries for verdict in one.verdicts), strict=options.strict)
+    return exit_code((verdict for entry in entries for verdict in entry.verdicts), strict=options.strict)
+
+
+def entries_of(shown: Sequence[Shown], store: Store, *, clock: Clock) -> "list[Entry]":
+    """The entries of a page of some results."""
+    from iclab.report import entry
+
+    return [entry(study, case, result, _netcdf(store.path(study, case), result), clock=clock)
+            for study, case, result in shown]  # fmt: skip
+
+
+def _netcdf(path: Path, result: "xr.DataTree") -> bytes:
+    """The stored file of a result; theory alone is not kept, and is written anew."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return netcdf(result)
+
+
+def _options(flags: Sequence[str]) -> Report:
+    """The options of a page of several studies. Raises ValueError, with what to do, for flags of a case."""
+    try:
+        return parsed(Report, flags, prog="iclab report", description=ABOUT, examples=EXAMPLES)
+    except ValueError as error:
+        if str(error).startswith("flags must be among"):
+            raise ValueError(f"{error} Flags of a case need the name of one study: iclab report STUDY ...") from None
+        raise
+
+
+def _seeds(suggested: int, options: Report) -> int:
+    return suggested if options.seeds is None else options.seeds

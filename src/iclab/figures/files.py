@@ -3,11 +3,13 @@
 import inspect
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from iclab.figures import clocks, sizes
 from iclab.figures.marks import MARKS
 from iclab.figures.style import INK, STYLE
+from iclab.numerics import one_of
 from iclab.outcomes import View
 
 if TYPE_CHECKING:
@@ -22,24 +24,28 @@ __all__ = ["FORMS", "as_bytes", "caption", "drawn", "drawn_narrow", "inline", "s
 FORMS = {"svg": ("Date", "Creator"), "pdf": ("CreationDate",), "png": ("Software",)}
 """Forms of a file, and what of it would differ between two files of one figure."""
 
+STAMPS = {"svg": "Source", "pdf": "Keywords", "png": "Comment"}
+"""The place of a stamp in a file of each form."""
+
 _PAGE = {INK: "--ink", "#000000": "--ink", "#ffffff": "--paper", "#777777": "--soft"}  # colors that a page sets
 
 
-def drawn(study: "Study", case: Any, result: "xr.DataTree") -> "Sketch":
-    """The figure of a study for its result of a case."""
-    return sketched(_drawing(study, case, result), size=study.preset(case).size)
+def drawn(study: "Study", case: Any, result: "xr.DataTree", *, clock: str = "time", size: str = "study") -> "Sketch":
+    """The figure of a study for its result of a case, with the time of training told by a clock.
+
+    Raises ValueError for a clock that the case does not have.
+    """
+    return sketched(_drawing(study, case, result, clock), size=study.preset(case).size, form=size)
 
 
-def drawn_narrow(study: "Study", case: Any, result: "xr.DataTree") -> "Column":
+def drawn_narrow(study: "Study", case: Any, result: "xr.DataTree", *, clock: str = "time") -> "Column":
     """The same figure with its panels in one column, as wide as a phone."""
-    return stacked(_drawing(study, case, result))
+    return stacked(_drawing(study, case, result, clock))
 
 
-def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float]) -> "Sketch":
-    """A figure of this size in inches, in the style of all figures."""
-    from iclab.figures.sketches import Sketch
-
-    return _finished(draw, lambda: Sketch(figsize=size, layout="constrained"))
+def sketched(draw: "Callable[[Figure], None]", *, size: tuple[float, float], form: str = "study") -> "Sketch":
+    """A figure of this size in inches, or in the form of a slide, a column or a page, in the style of all figures."""
+    return _finished(draw, lambda: sizes.folding(form, size), sizes.style_of(form, size))
 
 
 def stacked(draw: "Callable[[Figure], None]") -> "Column":
@@ -49,21 +55,23 @@ def stacked(draw: "Callable[[Figure], None]") -> "Column":
     return _finished(draw, Column)
 
 
-def _finished(draw: "Callable[[Figure], None]", blank: Callable[[], Any]) -> Any:
+def _finished(draw: "Callable[[Figure], None]", blank: Callable[[], Any], style: Mapping[Any, Any] = {}) -> Any:
     from matplotlib import rc_context
 
-    with rc_context(STYLE):
+    with rc_context({**STYLE, **style}):
         figure = blank()
         draw(figure)
         figure.finish()
     return figure
 
 
-def _drawing(study: "Study", case: Any, result: "xr.DataTree") -> "Callable[[Figure], None]":
-    view = View(case, result)
+def _drawing(study: "Study", case: Any, result: "xr.DataTree", clock: str) -> "Callable[[Figure], None]":
+    units, view = study.clocks(case), View(case, result)
+    one_of("clock", clock, units)
 
     def draw(figure: "Figure") -> None:
         study.figure(view, figure)
+        clocks.told(figure, units, clock=clock)
         if not view.simulation:
             _say_what_is_missing(figure)
 
@@ -88,16 +96,17 @@ def _labels(labels: list[str]) -> str:
     return " and ".join(labels) if 0 < len(labels) < 3 else "as the legend, the title or words beside them say"
 
 
-def as_bytes(figure: "Figure", form: str, *, name: str) -> bytes:
+def as_bytes(figure: "Figure", form: str, *, name: str, stamp: str | None = None) -> bytes:
     """The figure as an "svg", "pdf" or "png" file; the same figure gives the same bytes.
 
-    `name` is the salt of ids in an SVG.
+    `name` is the salt of ids in an SVG; `stamp` is a word that stands in the file as it is.
     """
     from matplotlib import rc_context
 
     buffer = io.BytesIO()
     with rc_context({**STYLE, "svg.hashsalt": name}):
-        figure.savefig(buffer, format=form, metadata=dict.fromkeys(FORMS[form]), dpi=200)
+        said = dict.fromkeys(FORMS[form]) | ({STAMPS[form]: stamp} if stamp else {})
+        figure.savefig(buffer, format=form, metadata=said, dpi=200)
     return buffer.getvalue()
 
 

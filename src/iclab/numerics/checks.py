@@ -11,6 +11,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from iclab.numerics.annotations import Validated
+from iclab.numerics.nearest import did_you_mean
 
 __all__ = [
     "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every", "floats",
@@ -216,7 +217,8 @@ def _one(name: str, number: np.float64 | np.ndarray) -> float:
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     """The value. Raises ValueError, with its name and the choices, unless it is one of them."""
     if not (isinstance(value, str) and value in choices):
-        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}.")
+        near = did_you_mean(value, choices)
+        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}.{near}")
     return value
 
 

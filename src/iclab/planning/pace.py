@@ -30,7 +30,7 @@ def paced(
     """
     if isinstance(starts[0], MergedAttention):
         starts = starts[:1]  # whose drop knows a start by its log
-    most = min(LONGEST, max(FEWEST, int(SECONDS * 1e6 / _microseconds(problem.dimension, len(sequences)))))
+    most = min(LONGEST, max(FEWEST, int(SECONDS * 1e6 / step_time(problem.dimension, len(sequences)))))
     coarsest = largest_rate(problem, starts[0], initial=initial, sequences=sequences)
     kept = "rate" in stated or not isfinite(coarsest)
     pace = rate if kept else coarsest
@@ -66,7 +66,7 @@ def largest_rate(problem: Regression, start: Layer, *, initial: float, sequences
     return dynamics.stable_rate(problem, steepest, sequences)
 
 
-def _microseconds(dimension: int, sets: int) -> float:
+def step_time(dimension: int, sets: int) -> float:
     """Time of a step on all training sets, and of some twenty finer ones on the moments, on one core of 2024."""
     features = dimension * (dimension + 1) * (dimension + 2) / 2
     return 2 + 0.2 * dimension**2 + 1.5e-4 * sets * features**2

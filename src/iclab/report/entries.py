@@ -26,10 +26,13 @@ def drawing(wide: "Figure", narrow: "Figure", *, name: str, caption: str) -> Dra
     )
 
 
-def entry(study: "Study", case: Any, result: "xr.DataTree", netcdf: bytes) -> Entry:
+def entry(study: "Study", case: Any, result: "xr.DataTree", netcdf: bytes, *, clock: str = "time") -> Entry:
     """The entry of a study for its result of a case, with the bytes of the file that holds the result."""
     verdicts, name = study.verdicts(result), study.name
-    figure, narrow = figures.drawn(study, case, result), figures.drawn_narrow(study, case, result)
+    figure, narrow = (
+        figures.drawn(study, case, result, clock=clock),
+        figures.drawn_narrow(study, case, result, clock=clock),
+    )
     images = {form: figures.as_bytes(figure, form, name=name) for form in ("svg", "pdf")}
     beside = {"csv": tables.csv(result), **images}
     seeds = [int(seed) for seed in result.attrs["seeds"]]

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from iclab.simulation import pretraining as pretraining
     from iclab.simulation import related as related
     from iclab.simulation import sequences as sequences
+    from iclab.simulation import waiting as waiting
 
-__all__ = ["keys", "linear", "memory", "networks", "pretraining", "related", "sequences"]
+__all__ = ["keys", "linear", "memory", "networks", "pretraining", "related", "sequences", "waiting"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = door(__name__, __all__)

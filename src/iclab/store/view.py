@@ -16,7 +16,7 @@ from iclab.study import SCHEMA
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["digest", "netcdf", "peek", "read", "write"]
+__all__ = ["described", "digest", "netcdf", "peek", "read", "write"]
 
 _FOREIGN = "it was not written by this version of iclab"
 
@@ -94,6 +94,13 @@ def peek(path: Path) -> tuple[list[int], str]:
         raise ValueError(_FOREIGN) from error
     except Exception as error:  # as above
         raise ValueError(_reason(error)) from error
+
+
+def described(path: Path) -> tuple[str, int, str, list[int]]:
+    """Study, version, case as JSON, and seeds of a view. Raises errors as `read` does."""
+    result = read(path)
+    seeds = [int(seed) for seed in result.attrs["seeds"]]
+    return str(result.attrs["study"]), int(result.attrs["study_version"]), str(result.attrs["case"]), seeds
 
 
 def digest(result: "xr.DataTree") -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     Axes = Figure = Key = Any  # for annotations of studies: neither matplotlib nor JAX is loaded for them
 
-__all__ = ["Axes", "Figure", "Formula", "Key", "Preset", "Study"]
+__all__ = ["Axes", "Cost", "Figure", "Formula", "Key", "Preset", "Study"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,14 @@ class Preset:
     seeds: int = 4  # seeds that it is shown with
     seconds: Callable[[Any], float] | None = None  # that one seed of a case takes on one core, roughly
     size: tuple[float, float] = (7.0, 3.6)  # of the figure, in inches
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The work of one seed of a case, roughly."""
+
+    seconds: float  # on one core
+    memory: float  # bytes
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,6 +84,8 @@ class Study:
     headline: bool = False  # whether the short report shows it
     unjudged: Mapping[str, str] = field(default_factory=dict)  # drawn variables of theory, and why no claim has them
     settle: Callable[[Any, frozenset[str], Any], Any] | None = None  # fills in what was not stated of a case
+    cost: Callable[[Any], Cost] | None = None  # of one seed of a case
+    units: Callable[[Any], Mapping[str, float]] | None = None  # times of a step, and of an epoch of the published run
     answer: Callable[[View], str] | None = None  # the answer of a case in its own numbers, one sentence
     formulas: tuple[Formula, ...] = ()  # of theory, for the page
 
@@ -139,6 +149,17 @@ class Study:
     def settled(self, case: Any, stated: Iterable[str], *, like: Any) -> Any:
         """The case that was made from another by stating some fields, with the others following from its problem."""
         return case if self.settle is None else self.settle(case, frozenset(stated), like)
+
+    def estimate(self, case: Any) -> Cost | None:
+        """The work of one seed of a case; None where nothing is known of it."""
+        if self.cost is not None:
+            return self.cost(case)
+        seconds = self.preset(case).seconds
+        return None if seconds is None else Cost(seconds(case), 0.0)
+
+    def clocks(self, case: Any) -> dict[str, float]:
+        """The clocks that can tell the time of training of a case, each with the time of its unit, in units of τ."""
+        return {"time": 1.0, **(self.units(case) if self.units else {})}
 
     def run(self, case: Any = None, seeds: int | Iterable[int] | None = None) -> Result:
         """Ask all witnesses: a result that shows itself, with groups `theory/NAME` and `simulation/NAME`.

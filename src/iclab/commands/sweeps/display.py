@@ -18,7 +18,7 @@ _BAR, _LINE = 0.5, 10.0  # seconds between two looks
 @contextmanager
 def displayed(name: str, cells: int) -> Iterator[Callable[[State, Tally], None]]:
     """A function that is called after each cell, and shows cells, rate, time left and failures."""
-    with progress() as bars:
+    with progress(quiet=not sys.stderr.isatty()) as bars:
         task = bars.add_task(name, total=cells)
         pause = _LINE if bars.disable else _BAR
         begun = last = time.monotonic()

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import tyro
 
-from iclab.commands.forms import stating_constraints
 from iclab.commands.studies import named
 from iclab.commands.sweeps.collect import written_view
 from iclab.commands.sweeps.display import displayed
@@ -148,11 +147,10 @@ def _grid_file(flags: Sequence[str]) -> GridFile | None:
 def _asked(study: Study, preset: str, flags: Sequence[str]) -> tuple[dict[str, Any], Options]:
     """Fields of the case that the flags state, and the options: the second stage of parsing."""
     like = study.preset(preset).case
-    shown = stating_constraints(like)
     form = make_dataclass(
         "Case",
         [
-            ("case", Annotated[type(shown), tyro.conf.arg(name="")], field(default=shown)),
+            ("case", Annotated[type(like), tyro.conf.arg(name="")], field(default=like)),
             ("options", Annotated[Options, tyro.conf.arg(name="")], field(default=Options())),
         ],
     )

@@ -16,8 +16,12 @@ from jaxtyping import Int
 from iclab.attention import Layer
 from iclab.numerics import Validated, positive, require
 from iclab.outcomes import Trajectory
+from iclab.simulation.waiting import Kept, kept, report
 
 __all__ = ["Route", "Weights", "half_gradient", "not_diverged", "require_dimension", "trajectory"]
+
+BLOCK = 32  # spans between two steps, that are computed without interruption
+SPANS, SHORTEST = 600, 500  # of a long run: the least number of spans, unless they were shorter in steps
 
 Array = np.ndarray
 Weights = tuple[jax.Array, ...]  # value (H, 1) or (H, D+1), then key_query, or key and query
@@ -64,13 +68,81 @@ def trajectory(
     )
     if data_batch:
         data = jax.tree.map(lambda part: _one_axis(part, data_batch), data)
-    spans = (np.concatenate([[0], recorded[:-1]]), recorded)
     with jax.enable_x64(True):
-        loss, path = jax.device_get(_descend(route, 0 if data_batch else None, data, weights, float(rate), spans))
+        loss, path = _in_blocks(route, 0 if data_batch else None, data, weights, float(rate), recorded)
     loss = loss.reshape(*batch, -1)
     _require_finite(loss, recorded, rate)
     path = tuple(part.reshape(*batch, *part.shape[1:]) for part in path)
     return Trajectory(rate * recorded, loss, _packed(path, start))
+
+
+def _in_blocks(
+    route: Route, data_axis: int | None, data: Any, weights: Weights, rate: float, recorded: Int[Array, "time"]
+) -> tuple[Array, tuple[Array, ...]]:
+    """Losses and weights at the recorded steps, computed some spans at a time: in between a run can be interrupted.
+
+    Every block has as many spans, the last one with empty ones at its end, so that it is compiled once.
+    """
+    ends = _ends(recorded)
+    begins, shown = np.concatenate([[0], ends[:-1]]), np.isin(ends, recorded)
+    state = _kept(route, data_axis, data, weights, rate, recorded)
+    reached = _resumed(state.load(), weights)
+    data = jax.tree.map(jax.numpy.asarray, data)
+    try:
+        while reached.spans < len(ends):
+            block = slice(reached.spans, reached.spans + BLOCK)
+            empty = np.repeat(ends[-1], max(0, block.stop - len(ends)))
+            spans = np.append(begins[block], empty), np.append(ends[block], empty)
+            loss, path = jax.device_get(_descend(route, data_axis, data, reached.weights, rate, spans))
+            own = np.flatnonzero(shown[block])
+            piece = [part[:, own] for part in (loss, *path)]
+            reached = _Reached(block.stop, tuple(part[:, -1] for part in path), [*reached.pieces, piece])
+            report("step", int(ends[min(block.stop, len(ends)) - 1]), int(ends[-1]))
+            state.save(reached.arrays)
+    except BaseException:
+        state.save(reached.arrays, now=True)
+        raise
+    state.done()
+    loss, *path = reached.joined()
+    return loss, tuple(path)
+
+
+class _Reached(NamedTuple):
+    """The state after some spans: weights there, and losses and weights at the recorded steps until then."""
+
+    spans: int
+    weights: Any
+    pieces: list[list[Array]]
+
+    def joined(self) -> list[Array]:
+        return [np.concatenate(parts, axis=1) for parts in zip(*self.pieces, strict=True)]
+
+    def arrays(self) -> list[Array]:
+        return [np.array(self.spans), *map(np.asarray, self.weights), *self.joined()]
+
+
+def _resumed(known: list[Array] | None, weights: Weights) -> _Reached:
+    if known is None:
+        return _Reached(0, weights, [])
+    own = 1 + len(weights)
+    return _Reached(int(known[0]), tuple(known[1:own]), [known[own:]])
+
+
+def _ends(recorded: Int[Array, "time"]) -> Int[Array, "span"]:
+    """Ends of the spans: the recorded steps and, in a long run, others in between."""
+    piece = max(-(-int(recorded[-1]) // SPANS), SHORTEST)
+    return np.union1d(recorded, np.arange(piece, recorded[-1], piece))
+
+
+def _kept(
+    route: Route, data_axis: int | None, data: Any, weights: Weights, rate: float, recorded: Int[Array, "time"]
+) -> Kept:
+    """The state of this run; none is kept of one that draws as it goes."""
+    leaves = jax.tree.leaves(data)
+    if any(jax.numpy.issubdtype(jax.numpy.result_type(leaf), jax.dtypes.prng_key) for leaf in leaves):
+        return Kept(None)
+    name = f"{route.loss.__module__}.{route.loss.__qualname__} {data_axis} {rate!r} {BLOCK}"
+    return kept(name, lambda: [np.asarray(part) for part in (*leaves, *weights, recorded)])
 
 
 @partial(jax.jit, static_argnames=("route", "data_axis"))

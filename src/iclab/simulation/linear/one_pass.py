@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Key
 
 from iclab.numerics import Validated, positive, require, whole_number
+from iclab.simulation.waiting import report
 
 __all__ = ["LossOn", "Weights", "descend", "normals"]
 
@@ -58,8 +59,15 @@ def descend(
         block = -(-runs // -(-runs * draws // NUMBERS)) if runs else 1
         fill = np.arange(runs + -runs % block) % max(runs, 1)
         flat = tuple(np.asarray(part, dtype=float).reshape(runs, *part.shape[key.ndim :])[fill] for part in weights)
-        kept, losses = _descend(loss_on, shape, law, flat, key, fill, float(rate), steps // every, every, block)
-        shaped = [np.asarray(part)[:runs].reshape(*key.shape, *part.shape[1:]) for part in (*kept, losses)]
+        settings = float(rate), steps // every, every, block
+        pieces = []
+        for first in range(0, len(fill), max(block, 1)) or [0]:
+            own = slice(first, first + block)
+            kept, losses = _descend(loss_on, shape, law, tuple(part[own] for part in flat), key, fill[own], *settings)
+            pieces.append([np.asarray(part) for part in (*kept, losses)])
+            report("run", min(first + block, runs), runs)
+        whole = [np.concatenate(parts)[:runs] for parts in zip(*pieces, strict=True)]
+        shaped = [part.reshape(*key.shape, *part.shape[1:]) for part in whole]
     return tuple(shaped[:-1]), shaped[-1]
 
 

@@ -31,6 +31,7 @@ from iclab.simulation.networks.checks import (
 from iclab.simulation.networks.parts import LARGEST, Network, Parameters
 from iclab.simulation.networks.sizes import require_gradients
 from iclab.simulation.sequences.batches import Batch, Data
+from iclab.simulation.waiting import report
 
 __all__ = ["CACHE", "LAST", "Roles", "State", "batch_loss", "checked_loss", "roles", "train"]
 
@@ -110,11 +111,13 @@ def _trained(
     def here() -> State:
         return State(step=step, parameters=_numpy(parameters), optimizer=_numpy(memory), loss=loss)
 
-    for stop in _recorded(steps, -1 if resume is None else step):
+    stops = _recorded(steps, -1 if resume is None else step)
+    for stop in stops:
         if stop > step:
             step, loss, parameters, memory = _reached(
-                partial(_advance, config, data, optimizer, fixed, keys.batches), step, stop, parameters, memory
-            )
+                partial(_advance, config, data, optimizer, fixed, keys.batches), step, stop, parameters, memory,
+                last_of_all=stops[-1],
+            )  # fmt: skip
             if not _finite(loss, parameters):
                 check_batch(config, data, data.batch(fixed, jax.random.fold_in(keys.batches, step - 1)))
                 raise ArithmeticError(
@@ -127,7 +130,7 @@ def _trained(
 
 
 def _reached(
-    advance: Callable[[tuple, int], tuple], step: int, stop: int, parameters: Any, memory: Any
+    advance: Callable[[tuple, int], tuple], step: int, stop: int, parameters: Any, memory: Any, *, last_of_all: int
 ) -> tuple[int, float, Any, Any]:
     """Step, loss, weights and optimizer state at a stop, or where the loss has left the finite numbers.
 
@@ -139,6 +142,7 @@ def _reached(
         begun = (jnp.int32(step), jnp.float32(0.0), parameters, memory)
         reached, last, parameters, memory = advance(begun, min(stop, step + stretch))
         step, loss = int(reached), float(last)
+        report("step", step, last_of_all)
         if time.monotonic() - began < PATIENCE:
             stretch *= 2
     return step, loss, parameters, memory

@@ -59,7 +59,7 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     trained = training.on_sequences(case, start, key=key)
     return {
-        "rates": training.by_rate(case, start),
+        "rates": training.by_rate(case, start, steps=training.until_settled(case, trained)),
         "sequences": training.by_sequences(case, trained),
         "drops": labeled({}, count=drop_count(trained.time, trained.loss[-1])),
     }
@@ -70,7 +70,7 @@ def figure(view: View, figure: Figure) -> None:
     axes = figure.subplots()
     reduced = view.theory.reduced.isel(seed=0)
     figures.dashed_line(axes, reduced.time, reduced.loss, color=figures.COLORS[1], label="D + 1 scalars, seed 0")
-    training.loss_panel(axes, view, title="merged key and query: one abrupt drop", epoch=PUBLISHED.rate)
+    training.loss_panel(axes, view, title="merged key and query: one abrupt drop")
 
 
 def answer(view: View) -> str:
@@ -87,15 +87,16 @@ def answer(view: View) -> str:
 
 
 STUDY = Study(
-    name="abrupt-drop", question=str(__doc__), version=2, headline=True,
+    name="abrupt-drop", question=str(__doc__), version=3, headline=True,
     presets={"quick": Preset(Case(), seeds=8), "full": Preset(Case(sequences=(5000, 20000, 80000)), seeds=8)},
     start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
+    units=training.units(PUBLISHED.rate, problem=Case.problem),
     claims=(
         ExactInRate(), RestsAtLevels(tolerance=0.005),
         Agrees("theory/flow/loss", "The D + 1 scalars follow the flow.", 0.01, theory="reduced/loss", unit="range"),
         RestsTend(), Share("drops/count", "On the largest training set the loss drops once.", least=0.5),
     ),
     vocabulary=training.LEVELS | following.WORDS | vocabulary(count=("n", "drops of the loss")),
-    formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA), answer=answer,
+    formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA), answer=answer, cost=following.cost,
     unjudged=following.NOT_JUDGED, settle=following.settled(training.small_merged),
 )  # fmt: skip

@@ -132,8 +132,8 @@ def figure(view: View, figure: Figure) -> None:
     panels = figure.subplot_mosaic(
         [["training", "lengths", "noises"], ["training", "inputs", "tasks"]], width_ratios=[1.7, 1, 1]
     )
-    title, epoch = "training on mixed context lengths", PUBLISHED.rounded_rate
-    training.loss_panel(panels["training"], view, title=title, epoch=epoch)
+    title = "training on mixed context lengths"
+    training.loss_panel(panels["training"], view, title=title)
     best, color = training.first_seed(view.theory.best.loss), figures.COLORS[1]
     figures.dashed_line(panels["lengths"], best.context_length, best, color=color, label="best layer there")
     for name, (axis, label) in TESTS.items():
@@ -157,6 +157,7 @@ STUDY = Study(
     name="context-lengths", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=6, size=(11.0, 4.6)), "full": Preset(FULL, seeds=8, size=(11.0, 4.6))},
     start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
+    units=training.units(PUBLISHED.rounded_rate, problem=Case.problem),
     claims=(
         ExactInRate(), training.SMALL_START, RestsTend(),
         *(Agrees(f"{kind}/loss", f"One formula gives the loss of the layer on contexts with other {kind}.", 0.045)

@@ -109,6 +109,7 @@ STUDY = Study(
     name="drop-times", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=6, size=(9.0, 3.6)), "full": Preset(FULL, seeds=8, size=(9.0, 3.6))},
     start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
+    units=lambda case: {"steps": case.rate},
     formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA),
     claims=(
         Agrees(

@@ -8,11 +8,13 @@ from iclab.attention import Layer
 from iclab.outcomes import Labeled, labeled, parts, vocabulary
 from iclab.planning import pace
 from iclab.studies.dynamics.training import TrainingCase
+from iclab.study import Cost
 
-__all__ = ["NOT_JUDGED", "WORDS", "limits", "settled"]
+__all__ = ["NOT_JUDGED", "WORDS", "cost", "limits", "settled"]
 
 FOLLOWED = "problem", "heads", "initial"  # fields from which the rate and the steps follow
 SEEDS = 8  # whose drops are predicted
+RECORDS, COPIES = 400, 3  # of the weights along a run; arrays of a kind that are held at once
 
 WORDS = vocabulary(
     {
@@ -49,3 +51,15 @@ def limits(case: TrainingCase, start: Layer) -> Labeled:
     """Largest stable rate of a case, and the steps until training from a start is done."""
     rate = pace.largest_rate(start=start, **parts(case, "problem", "initial", "sequences"))
     return labeled({}, rate=rate, steps=pace.done_time(case.problem, start) / case.rate)
+
+
+def cost(case: TrainingCase) -> Cost:
+    """The work of one seed: its steps, and the moments of all features that its training sets are."""
+    size = case.problem.dimension
+    features = size * (size + 1) * (size + 2) / 2
+    moments = 1e-9 * sum(case.sequences) * features**2
+    kept = RECORDS * case.heads * (1 + size**2)
+    return Cost(
+        1.0 + 1e-6 * case.steps * pace.step_time(size, len(case.sequences)) + moments,
+        8.0 * (COPIES * len(case.sequences) * features**2 + COPIES * kept),
+    )

@@ -130,7 +130,6 @@ def figure(view: View, figure: Figure) -> None:
                 drawn = view.simulation[name].isel(seed=0, fraction=i, sequences=-1)
                 figures.dashed_line(axes, drawn.time, drawn.loss, color=figures.INK)
         figures.loss_axes(axes, title=title)
-        figures.epoch_axis(axes, PUBLISHED.rounded_rate, label="published epochs")
         if name == "in_context":
             axes.legend(title="fresh tasks; dashed: drawn", title_fontsize=8)
 
@@ -141,6 +140,7 @@ STUDY = Study(
     name="in-weight", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=5, size=(11.0, 3.8)), "full": Preset(FULL, seeds=3, size=(11.0, 3.8))},
     start=start, theory=theory, simulation=simulation, figure=figure,
+    units=training.units(PUBLISHED.rounded_rate, problem=Case.problem),
     claims=(
         ExactInRate("training/loss"),
         *(Agrees(f"ends/{name}", f"On the largest training set the {title} ends at the loss of the flow.", 0.045)

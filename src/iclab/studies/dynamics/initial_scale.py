@@ -117,6 +117,7 @@ STUDY = Study(
     name="initial-scale", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3), "full": Preset(FULL, seeds=3)},
     start=start, theory=theory, simulation=simulation, figure=figure,
+    units=lambda case: {"steps": case.rate},
     formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA),
     claims=(
         ExactInRate(), training.SMALL_START,

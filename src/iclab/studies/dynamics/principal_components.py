@@ -122,6 +122,7 @@ STUDY = Study(
     name="principal-components", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(10.0, 4.4)), "full": Preset(FULL, size=(10.0, 4.4))},
     start=start, theory=theory, simulation=simulation, figure=figure,
+    units=lambda case: {"steps": case.rate},
     claims=(
         training.SMALL_START,
         Agrees(

@@ -103,8 +103,6 @@ def figure(view: View, figure: Figure) -> None:
         axes.label_outer()
     for axes in panels.flat[len(ranks) :]:
         axes.set_visible(False)
-    for axes in panels[0]:
-        figures.epoch_axis(axes, PUBLISHED.rounded_rate, label="published epochs")
     panels.flat[0].legend(loc="upper right")
 
 
@@ -117,6 +115,7 @@ STUDY = Study(
     name="rank-staircase", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=3, size=(11.0, 3.2)), "full": Preset(FULL, seeds=3, size=(11.0, 3.2))},
     start=start, theory=theory, simulation=simulation, figure=figure,
+    units=training.units(PUBLISHED.rounded_rate, problem=Case.problem),
     formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA),
     claims=(
         ExactInRate(), training.SMALL_START,

@@ -90,6 +90,7 @@ STUDY = Study(
     name="softmax-dynamics", question=str(__doc__), version=1,
     presets={"quick": Preset(Case(), seeds=3, size=(9.0, 3.6)), "full": Preset(FULL, seeds=3, size=(9.0, 3.6))},
     start=start, theory=theory, simulation=simulation, figure=figure,
+    units=lambda case: {"steps": case.rate},
     claims=tuple(
         Share(f"drops/{kind}", f"The loss of softmax attention with {kind} key and query drops {often}.")
         for kind, often in (("merged", "once"), ("separate", "once for each mode"))

@@ -120,7 +120,7 @@ def ends(curves: Labeled, unfinished: Bool[np.ndarray, "mode"] | bool = False) -
 def figure(view: View, figure: Figure) -> None:
     """Loss against time; value weights of the heads; alignment of their keys and queries with the eigenvectors."""
     loss, values, alignments = figure.subplots(1, 3, width_ratios=[1.7, 1, 1])
-    training.loss_panel(loss, view, title="separate key and query: a staircase", epoch=PUBLISHED.rate)
+    training.loss_panel(loss, view, title="separate key and query: a staircase")
     for color, mode in figures.colored(range(view.theory.scalar.sizes["mode"])):
         scalar, flow = (view.theory[name].isel(seed=0, mode=mode) for name in ("scalar", "flow"))
         figures.theory_line(values, scalar.time, scalar.value, color=color, label=f"mode {mode}")
@@ -129,9 +129,8 @@ def figure(view: View, figure: Figure) -> None:
             heads = view.simulation.heads.isel(seed=0, mode=mode)
             figures.dashed_line(values, heads.time, heads.value, color=color)
             figures.dashed_line(alignments, heads.time, heads.alignment, color=color)
-    time = "training time $t$  (units of $\\tau$)"
-    values.set(title="values; dashed: simulation, seed 0", xlabel=time, ylabel="|value| of the mode's head")
-    alignments.set(title="keys and queries, seed 0", xlabel=time, ylabel="|cosine| with the eigenvector")
+    values.set(title="values; dashed: simulation, seed 0", xlabel=figures.TIME, ylabel="|value| of the mode's head")
+    alignments.set(title="keys and queries, seed 0", xlabel=figures.TIME, ylabel="|cosine| with the eigenvector")
     alignments.legend(loc="lower right")
     for axes in (values, alignments):
         axes.set_xlim(loss.get_xlim())
@@ -174,6 +173,7 @@ STUDY = Study(
     name="staircase", question=str(__doc__), version=2, headline=True,
     presets={"quick": Preset(Case(), seeds=6, size=(11.0, 3.6)), "full": Preset(FULL, seeds=6, size=(11.0, 3.6))},
     start=training.small_separate, theory=theory, simulation=simulation, figure=figure,
+    units=training.units(PUBLISHED.rate, problem=Case.problem),
     claims=(
         ExactInRate(orders=(1.0, 2.0, 3.0)), training.SMALL_START,
         *(Agrees(f"theory/small_ends/{name}", f"{SMALL} {words}.", tolerance, theory=f"ends/{name}")
@@ -187,6 +187,6 @@ STUDY = Study(
         "theory/scalar/value": "heads of this start share modes; its ends and times are judged from a smaller one",
         "theory/flow/alignment": "in the limit of small starts it ends at 1, which is judged from a smaller start",
     },
-    settle=following.settled(training.small_separate), answer=answer,
+    cost=following.cost, settle=following.settled(training.small_separate), answer=answer,
     formulas=(training.PLATEAU_FORMULA, training.FLOW_FORMULA, SCALAR_FORMULA),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Shared parts of the studies of training dynamics: the form of a case, starts, two simulations, the loss panel."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,8 +28,10 @@ __all__ = [
     "by_rate", "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics", "early", "first_seed",
     "flow_lines", "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences", "plateaus",
     "population_statistics", "settled", "small_flow", "small_merged", "small_separate", "stacked", "tends",
+    "units", "until_settled",
 ]  # fmt: skip
 
+LONG = 20_000  # steps beyond which rates are compared over the drops alone
 FINER = (1, 3, 10)  # divisors of the learning rate, to extrapolate the gap
 FINEST = (2, 6, 20)  # the same where heads escape one by one, and some of them together
 SMALLER = 30.0  # by which starts are smaller where the flow is compared with its limit
@@ -123,6 +125,19 @@ def early(steps: Steps) -> Steps:
     return steps[steps <= max(2, steps[-1] // 5)]
 
 
+def until_settled(case: TrainingCase, trained: Trajectory) -> Steps:
+    """The steps at which a run is recorded; of a long one those until a quarter beyond its last drop.
+
+    The last drop is that of the largest training set: the loss is then 1 % of its first value above its end.
+    """
+    steps = marks(case.steps)
+    loss = trained.loss[-1]
+    last = np.flatnonzero(loss - loss[-1] > 0.01 * loss[0])
+    if case.steps <= LONG or len(last) == 0:
+        return steps
+    return steps[: 1 + int(np.searchsorted(steps, 1.25 * steps[last[-1]]))]
+
+
 def plateaus(case: TrainingCase) -> Float[np.ndarray, "plateau"]:
     """Losses of the plateaus of a small start: with fewer heads than modes the last one stays."""
     from iclab.theory import dynamics, population
@@ -192,13 +207,22 @@ def stacked(axis: str, points: Any, outcomes: Sequence[Labeled]) -> Labeled:
     return labeled({axis: points, **outcomes[0].axes}, loss=np.stack([one.loss for one in outcomes]))
 
 
+def units(published: float, *, problem: Regression) -> Callable[[Any], Mapping[str, float]]:
+    """The clocks of a study: the time of a step, and that of an epoch of the published run on the problem of that."""
+
+    def of(case: Any) -> Mapping[str, float]:
+        return {"steps": case.rate} | ({"published": published} if case.problem == problem else {})
+
+    return of
+
+
 def first_seed(array: "xr.DataArray") -> "xr.DataArray":
     """The array of the first seed, where it has an axis of seeds."""
     return array.isel(seed=0, drop=True) if "seed" in array.dims else array
 
 
-def loss_panel(axes: Axes, view: View, *, title: str, epoch: float, exact: tuple[str, str] = FLOW) -> None:
-    """Loss against time: theory, every seed of the largest training set, plateau levels, published epochs."""
+def loss_panel(axes: Axes, view: View, *, title: str, exact: tuple[str, str] = FLOW) -> None:
+    """Loss against time: theory, every seed of the largest training set, plateau levels."""
     flow = view.theory[exact[0]]
     figures.level_lines(axes, first_seed(view.theory.levels.loss), label="plateaus of theory")
     flow_lines(axes, flow.time, flow.loss, label=exact[1])
@@ -208,7 +232,6 @@ def loss_panel(axes: Axes, view: View, *, title: str, epoch: float, exact: tuple
         figures.seed_lines(axes, drawn.time, drawn.loss.values, label=label)
     figures.loss_axes(axes, title=title)
     axes.set_xlim(0, settled(flow.time, flow.loss))
-    figures.epoch_axis(axes, epoch)
     axes.legend()
 
 

@@ -73,7 +73,7 @@ def figure(view: View, figure: Figure) -> None:
     """Loss against time: the closed form, every seed of the largest training set, both levels."""
     title = "white inputs, merged key and query: a logistic drop"
     exact = ("closed_form", "closed form, one start for each seed")
-    training.loss_panel(figure.subplots(), view, title=title, epoch=PUBLISHED.rounded_rate, exact=exact)
+    training.loss_panel(figure.subplots(), view, title=title, exact=exact)
 
 
 FULL = Case(initial=INITIAL, steps=3600, sequences=(5000, 20000, 80000))
@@ -82,6 +82,7 @@ STUDY = Study(
     name="white-drop", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), seeds=8), "full": Preset(FULL, seeds=8)},
     start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
+    units=training.units(PUBLISHED.rounded_rate, problem=Case.problem),
     claims=(
         ExactInRate(flow="closed_form/loss"),
         RestsAtLevels("theory/closed_form/loss", "The closed form ends at the predicted level.", 0.005),

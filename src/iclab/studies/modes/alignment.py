@@ -21,15 +21,7 @@ from iclab.claims import Agrees, below
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive, require
 from iclab.outcomes import Labeled, MatrixCurves, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import (
-    FORMULAS,
-    TIME,
-    WORDS,
-    Schedule,
-    drawn_flow,
-    strength_panel,
-    trained_on_batches,
-)
+from iclab.studies.modes.training import FORMULAS, WORDS, Schedule, drawn_flow, strength_panel, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -123,7 +115,7 @@ def figure(view: View, figure: Figure) -> None:
     spectrum, labels = view.case.problem.eigenvalues, ("exact flow of the diagonals alone", None)
     strength_panel(strengths, {"start": 0}, flow, diagonal, drawn, spectrum=spectrum, labels=labels, flow=flows)
     share.set(title="the off-diagonal part dies", ylabel="share of the squared norm", ylim=(0, 1))
-    share.set_xlabel(TIME)
+    share.set_xlabel(figures.TIME)
     strengths.set(title="modes, start 0", ylabel="strength $p\\,q$ of a mode")
     for axes in (share, strengths):
         axes.legend()
@@ -135,6 +127,7 @@ STUDY = Study(
     name="alignment", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(9.0, 3.6)), "full": Preset(FULL, size=(9.0, 3.6))},
     theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS[1:],
+    units=lambda case: {"steps": case.rate},
     claims=(
         Agrees("flow/misalignment", "From drawn contexts the share off the diagonals dies as in the exact flow.",
                0.04, unit="range"),

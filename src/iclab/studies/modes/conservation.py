@@ -20,7 +20,7 @@ from iclab.claims import Agrees, Tends
 from iclab.numerics import Checked, Count, Counts, Finite, Multiple, Nonnegatives, Positive, Whole
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import TIME, WORDS, Schedule, drawn_flow, trained_on_batches
+from iclab.studies.modes.training import WORDS, Schedule, drawn_flow, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -167,9 +167,9 @@ def figure(view: View, figure: Figure) -> None:
         figures.theory_line(modes, exact.time, law, color=color, label=label)
         figures.end_label(modes, f"s = {view.case.eigenvalues[mode]:g}", float(law[-1]), color=color)
     figures.theory_line(modes, exact.time, exact.total, label="their sum; each at leading order")
-    head.set(title="one head", xlabel=TIME, ylabel="drift of $u^2 - |U|^2$")
+    head.set(title="one head", xlabel=figures.TIME, ylabel="drift of $u^2 - |U|^2$")
     rates.set(title="descent at the end", xlabel="rate $\\eta$", ylabel="|drift|", xscale="log", yscale="log")
-    modes.set(title="modes at finite N", xlabel=TIME, ylabel="balance $p^2 - q^2$")
+    modes.set(title="modes at finite N", xlabel=figures.TIME, ylabel="balance $p^2 - q^2$")
     for axes in (head, modes):
         axes.legend()
 

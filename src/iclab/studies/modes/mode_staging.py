@@ -141,6 +141,7 @@ STUDY = Study(
     name="mode-staging", question=str(__doc__), version=2, headline=True,
     presets={"quick": Preset(Case(), size=(10.0, 3.8)), "full": Preset(FULL, seeds=16, size=(10.0, 3.8))},
     theory=theory, simulation=simulation, figure=figure,
+    units=lambda case: {"steps": case.rate},
     claims=(
         Agrees("flow/strength",
                "The flow from drawn contexts is the exact one, in every mode at every context length.",

@@ -19,7 +19,7 @@ from iclab.claims import Agrees, Tends
 from iclab.numerics import Checked, Count, Counts, Multiple, Positive
 from iclab.outcomes import Labeled, labeled, vocabulary
 from iclab.problem import Regression
-from iclab.studies.modes.training import FORMULAS, TIME, WORDS, Schedule, trained_on_batches
+from iclab.studies.modes.training import FORMULAS, WORDS, Schedule, trained_on_batches
 from iclab.study import Figure, Key, Preset, Study, View
 
 __all__ = ["STUDY", "Case", "figure", "simulation", "theory"]
@@ -148,7 +148,7 @@ def figure(view: View, figure: Figure) -> None:
             figures.seed_lines(balance, fan.time, fan.balance.isel(start=j).values, label=label)
         figures.theory_line(balance, exact.time, row, label=None if j else "flow, a line for each start")
     balance.legend(loc="center right", bbox_to_anchor=(1.0, 0.38))
-    balance.set(title="conserved by the flow", ylabel="balance $p^2 - q^2$", xlabel=TIME)
+    balance.set(title="conserved by the flow", ylabel="balance $p^2 - q^2$", xlabel=figures.TIME)
 
 
 FULL = Case(batches=(16, 64, 256), rate=0.0025, steps=1920, examples=2_000_000)
@@ -158,6 +158,7 @@ STUDY = Study(
     name="phase-portrait", question=str(__doc__), version=2,
     presets={"quick": Preset(Case(), size=(10.0, 4.2)), "full": Preset(FULL, size=(10.0, 4.2))},
     theory=theory, simulation=simulation, figure=figure, formulas=FORMULAS[:1],
+    units=lambda case: {"steps": case.rate},
     claims=(
         *(Agrees(f"{drawn}/{name}", f"From {starts} the {words} moves as its law says.", 0.005, f"{exact}/{name}",
                  unit="range")

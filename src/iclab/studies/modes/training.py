@@ -16,11 +16,10 @@ from iclab.study import Axes, Formula, Key
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["FORMULAS", "TIME", "WORDS", "Schedule", "drawn_flow", "strength_panel", "trained_on_batches"]
+__all__ = ["FORMULAS", "WORDS", "Schedule", "drawn_flow", "strength_panel", "trained_on_batches"]
 
 Matrices = Float[np.ndarray, "*run time D D"]
 Weights = tuple[Any, Any]  # value and key-query matrices, or numbers that every mode shares
-TIME = "training time $t$  (units of $\\tau$)"
 WORDS = vocabulary(
     batch=("B", "contexts of a step"),
     strength=("p q", "strength of a mode"),
@@ -127,4 +126,4 @@ def strength_panel(
         figures.theory_line(axes, exact.time, law, color=color, label=None if mode else "exact flow")
         figures.end_label(axes, f"s = {spectrum[mode]:g}", float(law[-1]), color=color)
         figures.dashed_line(axes, exact.time, other.strength.isel(place), color=color, label=dashed)
-    axes.set_xlabel(TIME)
+    axes.set_xlabel(figures.TIME)
