@@ -69,7 +69,7 @@ def require_right(folder: Path, plan: SweepPlan) -> int:
 
 
 def points(folder: Path, every: int) -> None:
-    """Kills at each call to the system while a sweep of twelve cells is computed, each time finished by another."""
+    """Kills at each call to the system while a sweep of fifteen cells is computed, each time finished by another."""
     kills.CALLS = CALLS
     doubled = 0
     for place in itertools.count(0, every):

@@ -315,16 +315,21 @@ def test_a_name_that_an_outcome_has_too_is_that_of_the_case(tmp_path: Path) -> N
     assert tree.coords["sizes"].values.tolist() == ["[1, 2]", "3"]
 
 
-@pytest.mark.parametrize("form", [".nc", ".csv", ".parquet"])
+@pytest.mark.parametrize("form", [".nc", ".zarr", ".csv", ".parquet"])
 def test_every_form_holds_the_same_numbers(tmp_path: Path, form: str) -> None:
     import pandas as pd
 
+    if form == ".zarr":
+        pytest.importorskip("zarr", reason="needs the extra zarr")
     tree = swept(tmp_path).collect()
     path = tmp_path / f"all{form}"
     forms.write(tree, path)
     loss = tree["simulation/curve"].to_dataset().loss
-    if form == ".nc":
-        with xr.open_datatree(path, engine="h5netcdf") as again:
+    if form == ".zarr":
+        assert all(inner.stat().st_mode & 0o100 for inner in path.rglob("*") if inner.is_dir()), "a closed folder"
+    if form in (".nc", ".zarr"):
+        engine = {"engine": "h5netcdf"} if form == ".nc" else {"engine": "zarr", "consolidated": False}
+        with xr.open_datatree(path, **engine) as again:
             assert same(again.load(), tree)
             assert again.attrs["study"] == "made-up"
         return

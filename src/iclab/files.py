@@ -58,7 +58,8 @@ def folder_written_whole(path: Path) -> Iterator[Path]:
         yield temporary
         for file in temporary.iterdir():
             _sync(file)
-            file.chmod(0o666 & temporary.stat().st_mode)  # some libraries make files for their owner alone
+            if not file.is_dir():
+                file.chmod(0o666 & temporary.stat().st_mode)  # some libraries make files for their owner alone
         temporary.rename(path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

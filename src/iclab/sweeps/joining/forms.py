@@ -1,5 +1,6 @@
 """Forms in which users open a sweep: netCDF and zarr hold the dataset, parquet and CSV one row for each number."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,8 +93,9 @@ def _write_zarr(dataset: "xr.DataTree", path: Path) -> None:
     except ImportError as error:
         raise ImportError(f"zarr needs a package; got {error}. Install it with {installing('zarr')}.") from error
     require(not path.exists(), f"{path} must not be there yet; a folder in zarr is never replaced. Remove it first.")
-    with folder_written_whole(path) as folder:
-        dataset.to_zarr(folder, mode="w", consolidated=True)
+    with folder_written_whole(path) as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # text has no type of its own in zarr 3 yet
+        dataset.to_zarr(folder, mode="w", consolidated=False)
 
 
 def _columns(dataset: "xr.DataTree") -> list[str]:
