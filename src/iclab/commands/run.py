@@ -112,8 +112,10 @@ def _opened(options: RunOptions, study: Study, case: Any, seeds: int) -> tuple[S
         writable(options.out or folder)
         return Store(writable(folder)), True
     except ValueError:
+        if not (folder.is_dir() and study.asked(seeds)):
+            raise
         store = Store(folder)
-        if not study.asked(seeds) or store.missing(study, case, seeds):
+        if store.missing(study, case, seeds):
             raise
         note(f"{folder} cannot be written: what is stored there is shown, and no figure is drawn")
         return store, False
