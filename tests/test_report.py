@@ -213,7 +213,7 @@ def test_the_numbers_in_the_report_are_the_stored_results(folder: Path, tmp_path
 @pytest.mark.parametrize("form", [figures.drawn, figures.drawn_narrow])
 def test_no_words_of_the_headline_figures_overlap_or_leave_the_figure(folder: Path, form: Any) -> None:
     for one in HEADLINES:
-        result = Store(folder / "results").load(one, one.quick)
+        result = Store(folder).load(one, one.quick)
         figure = form(one, one.quick, result)
         assert overlapping(figure) == [], one.name
         box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()

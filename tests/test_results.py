@@ -72,7 +72,7 @@ def test_the_answer_no_leaves_everything(
 def test_a_case_is_told_by_what_differs_from_a_preset(tmp_path: Path) -> None:
     known = STUDIES["ridge"]
     for case in (known.quick, replace(known.full, noise=0.75)):
-        result = study().run(seeds=0)
+        result = study().run(seeds=0).tree
         result.attrs |= {"study": known.name, "study_version": known.version, "case": case_json(case)}
         Store(tmp_path).add(known, case, result)
     assert {one.changes for one in holdings(tmp_path)} == {"quick", "noise 0.75"}

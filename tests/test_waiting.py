@@ -141,7 +141,7 @@ def test_cost_is_said_before_a_run_of_more_than_a_minute(
     tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Store, "fetch", lambda *_, **__: pytest.fail("said too late"))
-    words = ["--eigenvalues", "1", "1", "1", "--rate", ".001", "--out", str(tmp_path)]
+    words = ["--eigenvalues", "1", "1", "1", "--rate", ".001", "--processes", "1", "--out", str(tmp_path)]
     with pytest.raises(BaseException, match="said too late"):
         main(["run", "abrupt-drop", *words, "--steps", "10000000"])
     assert "abrupt-drop: about 6 min on one core; Ctrl-C stops" in capsys.readouterr().err

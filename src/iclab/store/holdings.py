@@ -123,11 +123,11 @@ def _cells(path: Path) -> Iterator[tuple[str, int | None, float]]:
     """Case, seed and share of the bytes of each cell of a part; none of a broken one."""
     try:
         with open(path, "rb") as file:
-            _, cells = header_of(file)
+            cells = header_of(file)[1]
     except (Broken, OSError):
         return
     size = os.stat(path).st_size
-    yield from ((case, seed, size / len(cells)) for case, seed in cells)
+    yield from ((cell.case, cell.seed, size / len(cells)) for cell in cells)
 
 
 def _view(path: Path) -> Iterator[tuple[str, int, str, list[int]]]:
