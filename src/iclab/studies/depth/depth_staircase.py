@@ -177,11 +177,11 @@ def figure(view: View, figure: Figure) -> None:
         axes.legend()
 
 
-FULL = Case(depth=4, factors=3, contexts=24, initial=0.01, spread=0.5, rate=0.01, duration=400.0)
+FULL = Case(depth=4, factors=3, initial=1e-4, spread=1.0, rate=0.01, duration=500.0)
 
 STUDY = Study(
     name="depth-staircase", question=str(__doc__), version=1,
-    presets={"quick": Preset(Case(), seeds=4, size=(9.0, 5.0)), "full": Preset(FULL, seeds=4, size=(9.0, 5.0))},
+    presets={"quick": Preset(Case(), seeds=4, size=(9.0, 5.0)), "full": Preset(FULL, seeds=3, size=(9.0, 5.0))},
     start=start, theory=theory, simulation=simulation, figure=figure,
     claims=(
         Agrees(
