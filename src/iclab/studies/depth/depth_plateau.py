@@ -61,8 +61,8 @@ def theory(case: Case, start: Sample) -> dict[str, Labeled]:
 
     law, found = law_of(start.covariances, case.context_length), {}
     half = [depth.half_way_time(law, _traces(one)) for one in start.gammas]
-    for count, gammas, middle in zip(case.depths, start.gammas, half, strict=True):
-        curve = depth.flow(law, _traces(gammas), np.linspace(0, 2 * middle, 400))
+    for count, gammas, last in zip(case.depths, start.gammas, case.durations, strict=True):
+        curve = depth.flow(law, _traces(gammas), np.linspace(0, last, 400))
         found[f"flow_{count}"] = labeled(
             {"step": None, "layer": None}, time=("step", curve.time), excess=("step", curve.excess), gain=curve.layers
         )
