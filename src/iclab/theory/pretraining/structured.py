@@ -17,7 +17,7 @@ from iclab.problem import Ratios
 from iclab.theory.pretraining.resolvent import MANY, STRONG, bounded, flat_ridge, unspent
 from iclab.theory.pretraining.response import Averages, Contexts, Shift, errors_from, with_limits
 
-__all__ = ["structured_errors"]
+__all__ = ["Spectra", "SpectralEquivalent", "eigenvalues", "structured_errors", "structured_ridge"]
 
 Spectrum = Float[np.ndarray, "D"]
 Table = Float[np.ndarray, "row D"]
@@ -47,7 +47,7 @@ def structured_errors(
     Source: derived in docs/derivations/structured; extends lu2025asymptotic, whose data are white.
     """
     instance("ratios", ratios, Ratios)
-    spectra = _Spectra.of(task_eigenvalues, input_eigenvalues, test_task_eigenvalues)
+    spectra = Spectra.of(task_eigenvalues, input_eigenvalues, test_task_eigenvalues)
     shift = Shift() if shift is None else shift
     instance("shift", shift, Shift)
     penalty = magnitude("ridge", ridge, zero=True)
@@ -64,7 +64,7 @@ def structured_errors(
 
 
 @dataclass(frozen=True)
-class _Spectra:
+class Spectra:
     """Variances of tasks in whitened inputs, and the input eigenvalues; `rows` are the distinct ones."""
 
     inputs: Spectrum  # s
@@ -77,11 +77,11 @@ class _Spectra:
     @classmethod
     def of(
         cls, tasks: Validated[ArrayLike], inputs: Validated[ArrayLike | None], new: Validated[ArrayLike | None]
-    ) -> "_Spectra":
-        pool = _spectrum("task_eigenvalues", tasks)
+    ) -> "Spectra":
+        pool = eigenvalues("task_eigenvalues", tasks)
         require(bool(np.any(pool > 0)), "task_eigenvalues must hold a positive one; got zeros only.")
-        s = np.ones_like(pool) if inputs is None else _spectrum("input_eigenvalues", inputs)
-        fresh = pool if new is None else _spectrum("test_task_eigenvalues", new)
+        s = np.ones_like(pool) if inputs is None else eigenvalues("input_eigenvalues", inputs)
+        fresh = pool if new is None else eigenvalues("test_task_eigenvalues", new)
         for name, spectrum in (("input_eigenvalues", s), ("test_task_eigenvalues", fresh)):
             require(
                 len(spectrum) == len(pool),
@@ -97,7 +97,7 @@ class _Spectra:
 
 
 @dataclass(frozen=True)
-class _Equivalent:
+class SpectralEquivalent:
     """The deterministic equivalent of the pool at an effective ridge; one row per distinct input eigenvalue."""
 
     ridge: Table  # ξ/(s_i s_j)
@@ -106,7 +106,7 @@ class _Equivalent:
     green: Table  # G
 
     @classmethod
-    def at(cls, spectra: _Spectra, x: float, xi: float, kappa: float) -> "_Equivalent":
+    def at(cls, spectra: Spectra, x: float, xi: float, kappa: float) -> "SpectralEquivalent":
         c = spectra.pool
         ridge = (xi / spectra.rows)[:, None] / spectra.inputs
         n = x + ridge
@@ -122,7 +122,7 @@ class _Equivalent:
         phi = increasing_root(equation, lower, np.ones_like(lower))
         return cls(ridge, n, phi, 1 / (phi * c + n))
 
-    def averages(self, spectra: _Spectra, x: float, kappa: float) -> Averages:
+    def averages(self, spectra: Spectra, x: float, kappa: float) -> Averages:
         """The traces in the errors: over directions j for spreads, on the diagonal for the rest."""
         c, new, square = spectra.pool, spectra.new, self.green**2
         link = _mean(c * self.n * square) / kappa
@@ -146,7 +146,7 @@ class _Equivalent:
 
 
 def _errors_at(
-    spectra: _Spectra,
+    spectra: Spectra,
     alpha: float,
     kappa: float,
     tau: float,
@@ -160,8 +160,8 @@ def _errors_at(
     signal = np.mean(spectra.pool)
     pretraining = Contexts.of(signal, alpha, noise)
     x = float(pretraining.x)
-    xi = _effective_ridge(spectra, x, kappa, tau, penalty)
-    averages = _Equivalent.at(spectra, x, xi, kappa).averages(spectra, x, kappa)
+    xi = structured_ridge(spectra, x, kappa, tau, penalty)
+    averages = SpectralEquivalent.at(spectra, x, xi, kappa).averages(spectra, x, kappa)
     share = max(penalty / max(xi, 1e-300), (tau - 1) / tau)
     new = Contexts.of(scale * np.mean(spectra.new), test_alpha, test_noise)
     pool = Contexts.of(signal, test_alpha, test_noise)
@@ -169,12 +169,16 @@ def _errors_at(
     return *map(float, found), xi
 
 
-def _effective_ridge(spectra: _Spectra, x: float, kappa: float, tau: float, ridge: float) -> float:
+def structured_ridge(spectra: Spectra, x: float, kappa: float, tau: float, ridge: float) -> float:
+    """ξ, the effective ridge; 0 without ridge from τ = 1 on. Arguments are checked and bounded by the caller.
+
+    Source: derived in docs/derivations/structured.
+    """
     if ridge == 0 and tau >= 1:
         return 0.0
 
     def equation(xi: float) -> tuple[Values, Values]:
-        at = _Equivalent.at(spectra, x, xi, kappa)
+        at = SpectralEquivalent.at(spectra, x, xi, kappa)
         spread = at.averages(spectra, x, kappa).ridge_spread
         lost = spectra.mean(at.ridge * at.green)
         df = spectra.mean((at.phi * spectra.pool + x) * at.green)
@@ -189,7 +193,11 @@ def _mean(table: Table) -> Column:
     return np.mean(table, axis=1, keepdims=True)
 
 
-def _spectrum(name: str, spectrum: Validated[ArrayLike]) -> Spectrum:
+def eigenvalues(name: str, spectrum: Validated[ArrayLike]) -> Spectrum:
+    """A list of variances in float64. Raises ValueError, with its name, for another shape and for a negative one.
+
+    Source: no formula; conventions as in docs/derivations/structured.
+    """
     numbers = np.atleast_1d(
         magnitude(name, spectrum, zero=True, infinite=False, advice="Variances are never negative.")
     )
