@@ -1,4 +1,4 @@
-"""Inverse questions about pretraining: numbers of tasks, sequences and examples, best split, forecast of a run."""
+"""Inverse questions about pretraining: sizes, best split, forecast of a run, the tasks to train on."""
 
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,23 @@ if TYPE_CHECKING:
     from iclab.planning.inverse import forecast as forecast
     from iclab.planning.inverse import regime as regime
     from iclab.planning.inverse import required as required
+    from iclab.planning.pools import DrawnForecast as DrawnForecast
+    from iclab.planning.pools import chosen_pool as chosen_pool
+    from iclab.planning.pools import spectrum_forecast as spectrum_forecast
+    from iclab.planning.spectrum import PlannedSpectrum as PlannedSpectrum
+    from iclab.planning.spectrum import planned_spectrum as planned_spectrum
 
+_HOMES = {
+    "iclab.planning.inverse": (
+        "BEST", "Forecast", "Regime", "Required", "Split", "best_split", "error_of", "forecast", "regime", "required",
+    ),
+    "iclab.planning.pools": ("DrawnForecast", "chosen_pool", "spectrum_forecast"),
+    "iclab.planning.spectrum": ("PlannedSpectrum", "planned_spectrum"),
+}  # fmt: skip
 __all__ = [
-    "BEST", "Forecast", "Regime", "Required", "Split", "best_split", "error_of", "forecast", "regime", "required",
+    "BEST", "DrawnForecast", "Forecast", "PlannedSpectrum", "Regime", "Required", "Split", "best_split",
+    "chosen_pool", "error_of", "forecast", "planned_spectrum", "regime", "required", "spectrum_forecast",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = door(__name__, __all__, dict.fromkeys(__all__, "iclab.planning.inverse"))
+    __getattr__, __dir__ = door(__name__, __all__, {name: home for home, names in _HOMES.items() for name in names})

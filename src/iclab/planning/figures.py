@@ -14,18 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from iclab.planning.depths import Deep
+    from iclab.planning.spectrum import PlannedSpectrum
     from iclab.theory.depth import SpectralLaw
 
 __all__ = [
-    "SIZES",
-    "depth_figure",
-    "depth_split_figure",
-    "forecast_figure",
-    "gap_figure",
-    "requirement_figure",
-    "ridge_figure",
-    "split_figure",
-]
+    "SIZES", "depth_figure", "depth_split_figure", "forecast_figure", "gap_figure", "pool_figure",
+    "requirement_figure", "ridge_figure", "spectrum_figure", "split_figure",
+]  # fmt: skip
 
 SIZES = {
     "alpha": "examples of a context  $\\alpha = N/D$",
@@ -131,6 +126,33 @@ def depth_split_figure(figure: "Figure", question: Any, depths: np.ndarray, heig
     axes.plot(depths[place], heights[place], "o", color=figures.COLORS[1])
     title = f"{question.budget} layers times examples, D = {question.dimension}"
     _labeled(axes, "layers  $L$", title, error="excess over signal variance")
+
+
+def spectrum_figure(
+    figure: "Figure", new: np.ndarray, found: "PlannedSpectrum", best: "PlannedSpectrum | None"
+) -> None:
+    """Planned variances against those of the tests, with the line where they are the same."""
+    axes = figure.subplots()
+    plans = {"planned": found, "chosen": best} if best is not None else {"planned": found}
+    seen = new > 0
+    for color, (name, plan) in figures.colored(plans.items()):
+        c = plan.task_eigenvalues
+        used = seen & (c > 0)
+        axes.plot(new[used], c[used], "o", ms=4, color=color, label=f"{name}: error {plan.error:.3g}")
+    ends = np.array([np.min(new[seen]), np.max(new)])
+    level = np.mean(found.task_eigenvalues) / np.mean(new)
+    figures.dashed_line(axes, ends, level * ends, color=figures.INK, label=f"as the test: {found.matched_error:.3g}")
+    axes.legend()
+    count = int(np.sum(found.task_eigenvalues > 0))
+    _labeled(axes, "variance at test  $c_t$", f"{count} of {len(new)} directions trained", error="trained  $c$")
+
+
+def pool_figure(figure: "Figure", spectrum: np.ndarray, vectors: np.ndarray) -> None:
+    """The second moment of a pool, direction by direction, on the spectrum it was chosen for."""
+    axes, j = figure.subplots(), np.arange(1, len(spectrum) + 1)
+    figures.theory_line(axes, j, spectrum)
+    axes.plot(j, np.mean(vectors**2, axis=0), "o", ms=4, color=figures.COLORS[1])
+    axes.set(xlabel="direction  $j$", ylabel="variance", title=f"{len(vectors)} chosen tasks")
 
 
 def _labeled(axes: "Axes", sizes: str, title: str, *, error: str = "mean squared error") -> None:

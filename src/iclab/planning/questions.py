@@ -21,6 +21,7 @@ from iclab.planning.flags import (
     Question,
     ReachFlags,
 )
+from iclab.planning.spectrum_questions import WhichPool, WhichSpectrum
 
 if TYPE_CHECKING:
     from iclab.outcomes import Errors, FittedErrors
@@ -239,6 +240,8 @@ QUESTIONS: Mapping[str, type[Question]] = {
     "forecast": WhatWillARunShow,
     "depth": HowDeep,
     "depth-or-context": DepthOrContext,
+    "spectrum": WhichSpectrum,
+    "pool": WhichPool,
 }
 
 
