@@ -219,3 +219,24 @@ def test_a_plan_that_cannot_be_made_is_refused_in_one_sentence(
     assert main(["plan", *words.split()]) != 0
     assert said in capsys.readouterr().err.replace("\n", " ")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_given_pool_is_trained_on_as_it_is_and_reaches_its_prediction() -> None:
+    jax = pytest.importorskip("jax")
+    from iclab.problem import ContextLaw, orthogonal_pool
+    from iclab.simulation.pretraining import fit_each
+    from iclab.theory.finite_size import leverage_errors
+
+    d = 16
+    pool, size = orthogonal_pool(d, task_eigenvalues=np.ones(d)), Pretraining(d, 2 * d, 3 * d * d, d, 0.1)
+    fits = fit_each(size, ridge=0.01, pool=pool, keys=jax.random.split(jax.random.key(3), 16))
+    assert fits[0].tasks.vectors is pool.vectors
+    drawn = np.array([fit.errors().icl for fit in fits])
+    predicted = leverage_errors(ContextLaw(pool, 2 * d, 0.1), size.sequences, ridge=0.01).icl
+    assert abs(np.mean(drawn) - predicted) < 0.02 * predicted + 3 * np.std(drawn, ddof=1) / 4
+    with pytest.raises(
+        ValueError, match=r"pool must have the shape \(8, 16\) of tasks and dimension; got \(16, 16\)"
+    ):
+        fit_each(
+            Pretraining(d, 2 * d, 768, 8, 0.1), ridge=0.01, pool=pool, keys=jax.random.split(jax.random.key(0), 1)
+        )

@@ -148,7 +148,10 @@ def _sentences(
 
 @dataclass(frozen=True, kw_only=True)
 class WhichPool(Question):
-    """Which tasks make a pool of a given spectrum? Writes chosen ones to a file, to train on."""
+    """Which tasks make a pool of a given spectrum?
+
+    They are written to a file, to train on.
+    """
 
     tasks: int  # K, tasks of the pool
     out: Path  # file of the task vectors, one a row: .npy, .csv or .safetensors

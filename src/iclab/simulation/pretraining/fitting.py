@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Key, PRNGKeyArray
 
-from iclab.numerics import Validated, instance, magnitude_number
+from iclab.numerics import Validated, instance, magnitude_number, require
 from iclab.outcomes import FittedErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, Pretraining, SphereTasks, Tasks
 from iclab.problem.readouts import exact_error
@@ -68,6 +68,7 @@ def fit(
     ridge: Validated[float],
     input_eigenvalues: Validated[Spectrum | None] = None,
     task_eigenvalues: Validated[Spectrum | None] = None,
+    pool: Validated[Pool | None] = None,
     solver: Validated[RidgeSolver] = RidgeSolver(),
     key: Validated[PRNGKeyArray],
 ) -> Fit:
@@ -77,6 +78,7 @@ def fit(
         ridge=ridge,
         input_eigenvalues=input_eigenvalues,
         task_eigenvalues=task_eigenvalues,
+        pool=pool,
         solver=solver,
         keys=checked_key(key)[None],
     )[0]
@@ -88,6 +90,7 @@ def fit_each(
     ridge: Validated[float],
     input_eigenvalues: Validated[Spectrum | None] = None,
     task_eigenvalues: Validated[Spectrum | None] = None,
+    pool: Validated[Pool | None] = None,
     solver: Validated[RidgeSolver] = RidgeSolver(),
     keys: Validated[Key[jax.Array, "seed"]],
 ) -> list[Fit]:
@@ -95,18 +98,20 @@ def fit_each(
 
     Without ridge the limit λ → 0, of least norm where sequences are fewer than weights. Inputs are N(0, diag(s)/D)
     and tasks have covariance diag(c), s and c the eigenvalues given, 1 unless they are; normalized tasks are those
-    of the sphere times √c. `chosen_route` says which route is taken and why. Cost: 4 n D² operations an iteration,
-    2 n (D+1) numbers.
+    of the sphere times √c. A `pool` is used as it is, in place of a drawn one. `chosen_route` says which route is
+    taken and why. Cost: 4 n D² operations an iteration, 2 n (D+1) numbers.
 
-    Raises ValueError for a negative ridge, spectra that are not D numbers >= 0, a route that does not apply, a
-    `pad_to` that is too small, and for more than the memory of the solver, with the largest dimension that fits;
+    Raises ValueError for a negative ridge, spectra that are not D numbers >= 0, a pool of other sizes, a route that
+    does not apply, a `pad_to` that is too small, and for more than the memory of the solver, with the largest dimension that fits;
     ArithmeticError where the residual stays above ten times the tolerance.
     """
     law = sequence_law(pretraining, input_eigenvalues, task_eigenvalues)
+    if pool is not None:
+        _require_pool(pool, pretraining)
     size = _size(law, pretraining, ridge, solver)
     rows = solver.rows(pretraining)
     route = chosen(size, solver.route, solver.budget).route
-    draws = _Draws(pretraining, law, size.ridge, route, solver, rows, law_of_new(law, pretraining))
+    draws = _Draws(pretraining, law, size.ridge, route, solver, rows, law_of_new(law, pretraining), pool)
     with jax.enable_x64(True), jax.default_matmul_precision("highest"):
         parts = empty_parts(pretraining, solver.precision)
         return [draws.fit(rng, parts) for rng in generators_of(checked_keys(keys))]
@@ -138,6 +143,12 @@ def _size(
     return FitSize(pretraining, penalty, weights, law.curvature, solver.tolerance, solver.itemsize)
 
 
+def _require_pool(pool: Validated[Pool], pretraining: Pretraining) -> None:
+    instance("pool", pool, Pool)
+    shape, asked = pool.vectors.shape, (pretraining.tasks, pretraining.dimension)
+    require(shape == asked, f"pool must have the shape {asked} of tasks and dimension; got {shape}.")
+
+
 @dataclass(frozen=True)
 class _Draws:
     """All that the draws of one fit have in common."""
@@ -149,11 +160,12 @@ class _Draws:
     solver: RidgeSolver
     rows: int
     new: ContextLaw
+    pool: Pool | None  # None: a drawn one
 
     def fit(self, rng: np.random.Generator, parts: list[Summaries]) -> Fit:
         """One draw, into the memory of `parts`. Raises ArithmeticError where it has not converged."""
         count, tolerance, most = self.pretraining.sequences, self.solver.tolerance, self.solver.iterations
-        pool = drawn_pool(rng, self.law, self.pretraining)
+        pool = drawn_pool(rng, self.law, self.pretraining) if self.pool is None else self.pool.vectors
         draw_parts(rng, pool, self.law, self.pretraining, out=parts)
         data = parts if jax.default_backend() == "cpu" else on_device(parts, self.rows)
         readout, steps = routes.solve(self.route, data, count, self.ridge, tolerance=tolerance, most=most)

@@ -11,7 +11,7 @@ import numpy as np
 
 from iclab.claims import Agrees, Claim, Tends
 from iclab.outcomes import FittedErrors, Labeled, labeled, vocabulary
-from iclab.problem import ContextLaw, Pool, SphereTasks
+from iclab.problem import ContextLaw, Pool, SphereTasks, Tasks
 from iclab.studies.pretraining.runs import ERRORS, SIZES, Draws, Grid, Run, mean
 from iclab.studies.pretraining.sizes import STREAM
 
@@ -35,12 +35,15 @@ VOCABULARY = SIZES | vocabulary(
 
 
 def _laws(run: Run, count: int) -> list[ContextLaw]:
-    """Laws of contexts with so many pools, each always the same; one law where every sequence has a fresh task."""
+    """Laws of contexts with so many pools, each always the same; one law of fresh tasks or a given pool."""
     size = run.size
     sphere = SphereTasks(size.dimension, None if run.tasks is None else np.diag(run.tasks))
     inputs = None if run.inputs is None else np.diag(run.inputs)
     streams = [np.random.default_rng((STREAM, number)) for number in range(count)]
-    pools = [sphere] if size.tasks is None else [Pool(sphere.draw(size.tasks, stream)) for stream in streams]
+    if run.pool is not None:
+        pools: list[Tasks] = [run.pool]
+    else:
+        pools = [sphere] if size.tasks is None else [Pool(sphere.draw(size.tasks, stream)) for stream in streams]
     return [ContextLaw(pool, size.context_length, size.noise, inputs) for pool in pools]
 
 

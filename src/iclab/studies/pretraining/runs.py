@@ -13,7 +13,7 @@ from iclab.problem import Pretraining, Ratios
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
 
-    from iclab.problem import ContextLaw
+    from iclab.problem import ContextLaw, Pool
     from iclab.simulation.pretraining import Fit, RidgeSolver
 
 __all__ = [
@@ -54,13 +54,14 @@ class Run(NamedTuple):
     inputs: tuple[float, ...] | None = None  # relative eigenvalues
     tasks: tuple[float, ...] | None = None
     new: "ContextLaw | None" = None
+    pool: "Pool | None" = None  # a given one, in place of drawn ones
 
     def fits(self, solver: "RidgeSolver", keys: "PRNGKeyArray") -> "list[Fit]":
         """Draws of the run, one for each key."""
         from iclab.simulation.pretraining import fit_each
 
         spectra = {"input_eigenvalues": self.inputs, "task_eigenvalues": self.tasks}
-        return fit_each(self.size, ridge=self.ridge, **spectra, solver=solver, keys=keys)
+        return fit_each(self.size, ridge=self.ridge, **spectra, pool=self.pool, solver=solver, keys=keys)
 
     def mean_errors(self, solver: "RidgeSolver", keys: "PRNGKeyArray") -> FittedErrors:
         """Means of the errors of its readout over draws, one for each key."""
