@@ -7,6 +7,7 @@ from iclab.studies.registry import GROUPS, HOMES, STUDIES
 
 if TYPE_CHECKING:
     from iclab.studies import depth as depth
+    from iclab.studies import design as design
     from iclab.studies import dynamics as dynamics
     from iclab.studies import modes as modes
     from iclab.studies import networks as networks
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from iclab.studies.depth.depth_softmax import STUDY as depth_softmax
     from iclab.studies.depth.depth_spectrum import STUDY as depth_spectrum
     from iclab.studies.depth.depth_staircase import STUDY as depth_staircase
+    from iclab.studies.design.chosen_pool import STUDY as chosen_pool
+    from iclab.studies.design.rank_transition import STUDY as rank_transition
+    from iclab.studies.design.task_alignment import STUDY as task_alignment
+    from iclab.studies.design.task_design import STUDY as task_design
     from iclab.studies.dynamics.abrupt_drop import STUDY as abrupt_drop
     from iclab.studies.dynamics.context_lengths import STUDY as context_lengths
     from iclab.studies.dynamics.drop_times import STUDY as drop_times
@@ -56,14 +61,15 @@ if TYPE_CHECKING:
     from iclab.studies.related.softmax_window import STUDY as softmax_window
 
 __all__ = [
-    "STUDIES", "abrupt_drop", "alignment", "conservation", "context_length", "context_lengths", "depth",
-    "depth_free", "depth_landscape", "depth_noise", "depth_plateau", "depth_softmax", "depth_spectrum",
-    "depth_staircase", "double_descent", "drop_times", "dynamics", "finite_context", "finite_size", "fixed_points",
-    "forecast", "grokking", "icl_emergence", "in_weight", "initial_scale", "low_rank_tasks", "mode_staging",
-    "modes", "networks", "non_monotone_context", "pattern_selection", "phase_portrait", "pretraining",
-    "principal_components", "rank_robustness", "rank_staircase", "regression_training", "related", "ridge",
-    "separate_tokens", "sgd_noise", "softmax_dynamics", "softmax_window", "staircase", "structured",
-    "task_diversity", "transformer_double_descent", "transformer_task_diversity", "white_drop",
+    "STUDIES", "abrupt_drop", "alignment", "chosen_pool", "conservation", "context_length", "context_lengths",
+    "depth", "depth_free", "depth_landscape", "depth_noise", "depth_plateau", "depth_softmax", "depth_spectrum",
+    "depth_staircase", "design", "double_descent", "drop_times", "dynamics", "finite_context", "finite_size",
+    "fixed_points", "forecast", "grokking", "icl_emergence", "in_weight", "initial_scale", "low_rank_tasks",
+    "mode_staging", "modes", "networks", "non_monotone_context", "pattern_selection", "phase_portrait",
+    "pretraining", "principal_components", "rank_robustness", "rank_staircase", "rank_transition",
+    "regression_training", "related", "ridge", "separate_tokens", "sgd_noise", "softmax_dynamics",
+    "softmax_window", "staircase", "structured", "task_alignment", "task_design", "task_diversity",
+    "transformer_double_descent", "transformer_task_diversity", "white_drop",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -22,6 +22,7 @@ GROUPS = {
         "depth_landscape", "depth_plateau", "depth_staircase", "depth_noise", "depth_spectrum", "depth_free",
         "depth_softmax",
     ),
+    "design": ("task_alignment", "task_design", "rank_transition", "chosen_pool"),
     "related": ("rank_robustness", "softmax_window", "low_rank_tasks", "separate_tokens", "pattern_selection"),
     "networks": (
         "icl_emergence", "grokking", "transformer_double_descent", "transformer_task_diversity",
