@@ -102,8 +102,8 @@ def fit_each(
     taken and why. Cost: 4 n D² operations an iteration, 2 n (D+1) numbers.
 
     Raises ValueError for a negative ridge, spectra that are not D numbers >= 0, a pool of other sizes, a route that
-    does not apply, a `pad_to` that is too small, and for more than the memory of the solver, with the largest dimension that fits;
-    ArithmeticError where the residual stays above ten times the tolerance.
+    does not apply, a `pad_to` that is too small, and for more than the memory of the solver, with the largest
+    dimension that fits; ArithmeticError where the residual stays above ten times the tolerance.
     """
     law = sequence_law(pretraining, input_eigenvalues, task_eigenvalues)
     if pool is not None:

@@ -149,7 +149,7 @@ STUDY = Study(
             for name, words in WORDS.items()
         ),
         Agrees("theory/orders/in_distribution", "Low rank is white at other ratios.", 1e-9, "white/in_distribution"),
-        Agrees("theory/bend/share", "The error bends most where the rank is the pool.", 0.01, "bend/kappa", unit="one"),
+        Agrees("theory/bend/share", "The error bends most where s = κ.", 0.01, "bend/kappa", unit="one"),
         Agrees("theory/gap/gap", "At the transition the gap closes like the root of 1/α.", 0.02, "gap/closed"),
         *judged_errors(0.06, ["icl", "idg"]),
         *tending_errors(0.02, ["icl", "idg"], limit="limit"),

@@ -89,7 +89,7 @@ def _power_law(count: int, power: float) -> np.ndarray:
 
 
 def theory(case: Case) -> dict[str, Labeled]:
-    """Matched, planned and chosen in the limit; predictions of drawn runs; where a flatter spectrum becomes better."""
+    """Matched, planned and chosen in the limit; predictions of drawn runs; the κ from which flatter is better."""
     plans = [case.plan(kappa) for kappa in case.kappa]
     chosen = [_chosen(case, kappa) for kappa in case.kappa]
     some = [case.plan(kappa) for kappa in case.drawn_kappa]
@@ -139,7 +139,7 @@ def _best_exponent(case: Case, kappa: float) -> float:
         constant, costs = test_costs(ratios, task_eigenvalues=_power_law(case.directions, power))
         return constant + float(np.mean(new * costs))
 
-    return float(optimize.minimize_scalar(error, bounds=(0.0, 6.0), method="bounded").x)
+    return float(optimize.fminbound(error, 0.0, 6.0))
 
 
 def _crossing(sizes: np.ndarray, excess: np.ndarray) -> float:
