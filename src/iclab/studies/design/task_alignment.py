@@ -151,7 +151,7 @@ def simulation(case: Case, *, key: Key) -> dict[str, Labeled]:
 
 
 def figure(view: View, figure: Figure) -> None:
-    """What a test costs in each direction, and errors of runs against predicted ones."""
+    """Costs of a test in each direction, and errors of runs against predicted ones."""
     costs, errors = figure.subplots(1, 2)
     theory = view.theory
     for color, kappa in figures.colored(theory.costs.kappa.values):

@@ -139,7 +139,7 @@ def _best_exponent(case: Case, kappa: float) -> float:
         constant, costs = test_costs(ratios, task_eigenvalues=_power_law(case.directions, power))
         return constant + float(np.mean(new * costs))
 
-    return float(optimize.fminbound(error, 0.0, 6.0))
+    return float(np.asarray(optimize.fminbound(error, 0.0, 6.0)).item())
 
 
 def _crossing(sizes: np.ndarray, excess: np.ndarray) -> float:
