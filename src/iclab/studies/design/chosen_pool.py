@@ -128,7 +128,7 @@ STUDY = Study(
     claims=(
         *judged_errors(0.045, ["icl"], runs="drawn", theory="drawn_leverage", panel=", for drawn pools"),
         *judged_errors(0.045, ["icl"], runs="chosen", theory="chosen_leverage", panel=", for chosen pools"),
-        *tending_errors(0.02, ["icl"], limit="chosen_limit", panel=", for chosen pools"),
+        *tending_errors(["icl"], limit="chosen_limit", panel=", for chosen pools"),
     ),
     unjudged={
         "theory/drawn_limit/icl": "the limit of drawn pools, judged by finite-size",

@@ -152,7 +152,7 @@ STUDY = Study(
         Agrees("theory/bend/share", "The error bends most where s = κ.", 0.01, "bend/kappa", unit="one"),
         Agrees("theory/gap/gap", "At the transition the gap closes like the root of 1/α.", 0.02, "gap/closed"),
         *judged_errors(0.06, ["icl", "idg"]),
-        *tending_errors(0.02, ["icl", "idg"], limit="limit"),
+        *tending_errors(["icl", "idg"], limit="limit"),
     ),
     vocabulary=SIZES | vocabulary(
         share=("s", "share of directions that tasks of pretraining have"),
