@@ -35,7 +35,7 @@ class Case(Checked):
     ridge: Ridge = 0.1  # λ, ridge of the readout
     kappa: Magnitudes = (0.5, 2.0)  # κ = K/D, tasks of the pool
     dimension: Count = 20  # D of the drawn runs
-    runs: Count = 20  # runs drawn for each seed and κ
+    runs: Count = 40  # runs drawn for each seed and κ
     pools: Count = 128  # pools whose mean prediction is taken
 
     def __post_init__(self) -> None:
