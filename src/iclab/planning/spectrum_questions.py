@@ -171,12 +171,12 @@ class WhichPool(Question):
         rows = (
             ("tasks K", str(len(vectors))),
             ("directions D", f"{len(c)}, {int(np.sum(c > 0))} of them used"),
-            ("second moment off the spectrum by", f"{off:.0e}"),
-            ("file", str(self.out)),
+            ("off the spectrum by", f"{off:.0e}"),
         )
         numbers = {"tasks": len(vectors), "dimension": len(c), "off": off, "file": str(self.out)}
         few = () if len(c) >= 24 else (f"At D = {len(c)} chosen tasks may win nothing over drawn ones.",)
-        return Answer(("pool", "value"), rows, few, numbers, lambda figure: figures.pool_figure(figure, c, vectors))
+        said = (f"file: {self.out}", *few)
+        return Answer(("pool", "value"), rows, said, numbers, lambda figure: figures.pool_figure(figure, c, vectors))
 
 
 def _spectrum(given: tuple[float, ...], power: float | None, directions: int | None, name: str) -> np.ndarray:
