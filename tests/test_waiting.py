@@ -16,6 +16,7 @@ from iclab.attention import MergedAttention
 from iclab.commands.main import main
 from iclab.commands.terminal import progressing
 from iclab.commands.terminal.progressing import Progress, span
+from iclab.planning import pace
 from iclab.problem import Regression
 from iclab.simulation.linear import loop
 from iclab.simulation.linear.descent import on_statistics
@@ -167,7 +168,9 @@ def test_what_memory_cannot_hold_is_refused_and_theory_still_answers(
 def test_the_estimate_is_that_of_the_steps_and_of_the_square_of_the_features() -> None:
     case = STUDIES["abrupt-drop"].quick
     long = following.cost(replace(case, steps=100 * case.steps)).seconds - following.cost(case).seconds
-    assert long == pytest.approx(99e-6 * case.steps * following._microseconds(case), rel=1e-6)
+    assert long == pytest.approx(
+        99e-6 * case.steps * pace.step_time(case.problem.dimension, len(case.sequences)), rel=1e-6
+    )
     wide = [following.cost(replace(case, problem=Regression((1.0,) * size))).memory for size in (20, 40)]
     assert wide[1] / wide[0] == pytest.approx(2**6, rel=0.2)  # features are about D³/2
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import xarray as xr
-
 from iclab.studies import STUDIES
+from iclab.study import Result
 from iclab.study import study as study_module
 
 __all__ = ["Wrong", "judged_under", "replaced", "scaled", "stored", "unnoticed"]
@@ -56,7 +55,7 @@ def replaced(right: Callable[..., Any], wrong: Callable[..., Any]) -> Iterator[i
 
 
 @lru_cache(maxsize=8)
-def stored(name: str, seeds: int | None = None) -> xr.DataTree:
+def stored(name: str, seeds: int | None = None) -> Result:
     """The result of the quick case of a study, simulated once."""
     return STUDIES[name].run(seeds=seeds)
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iclab import study as study_module
 from iclab.studies import STUDIES
+from iclab.study import study as study_module
 from iclab.theory import estimators
 from iclab.theory.pretraining import (
     best_alpha,
