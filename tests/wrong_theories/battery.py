@@ -61,11 +61,17 @@ def stored(name: str, seeds: int | None = None) -> Result:
 
 
 def judged_under(wrong: Wrong, name: str) -> list[str]:
-    """Outcomes of the claims of a study under a wrong theory, and of its own simulations."""
+    """Outcomes of the claims of a study under a wrong theory, and of its own simulations.
+
+    A theory that its own checks refuse, as a flow along which the loss rises, has the outcome "refused".
+    """
     one, result = STUDIES[name], stored(name, wrong.seeds)
     with replaced(wrong.function, wrong.change(wrong.function)) as names:
         assert names > 0, f"{wrong.name}: no module binds {wrong.function.__qualname__}"
-        changed = one.theorized(one.quick, result)
+        try:
+            changed = one.theorized(one.quick, result)
+        except ArithmeticError:
+            return ["refused"]
     return [verdict.outcome for verdict in one.verdicts(changed)]
 
 
