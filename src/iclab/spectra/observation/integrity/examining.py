@@ -1,4 +1,4 @@
-"""Integrity of a series: checkpoints that are copied, swapped, missing, out of order or not finite."""
+"""Integrity of a series: checkpoints that are copied, mixed up, missing, out of order or not finite."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
