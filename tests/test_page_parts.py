@@ -9,7 +9,9 @@ import pytest
 
 from iclab import report
 from iclab.claims import Verdict, answered
-from iclab.commands.run import _asked, _preset
+from iclab.commands.flags.cases import asked
+from iclab.commands.flags.options import chosen_preset
+from iclab.commands.run import RunOptions
 from iclab.problem import Ratios, Regression
 from iclab.report import tables
 from iclab.studies import STUDIES
@@ -119,7 +121,8 @@ def test_the_command_of_a_case_states_that_very_case(name: str, changes: dict[st
     case = replace(study.quick, **changes)
     _, _, *words = line = report.command(study, case, range(seeds)).split()
     assert line[:3] == ["iclab", "run", name]
-    found, options = _asked(study, _preset(study, words[1:]).case, words[1:])
+    preset = chosen_preset(study, words[1:])
+    found, options = asked(study, preset.case, words[1:], RunOptions, command="run")
     assert found == case
     assert options.seeds in (None, seeds)
 

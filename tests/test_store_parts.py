@@ -60,7 +60,9 @@ def of_all_kinds() -> Study:
 @pytest.mark.parametrize("whole", [study(), of_all_kinds(), study(simulation=None)], ids=["plain", "odd", "theory"])
 def test_what_is_packed_comes_back_bit_by_bit(whole: Study) -> None:
     result = whole.run(seeds=(5, 2, 11))
-    result["theory/notes"] = xr.DataTree(xr.Dataset({"name": ("place", ["first", "second ✓"])}))  # as 0.1.0 could
+    result.tree["theory/notes"] = xr.DataTree(
+        xr.Dataset({"name": ("place", ["first", "second ✓"])})
+    )  # as 0.1.0 could
     again = unpacked(packed(cells_of(result), study="made-up", version=1))
     assert all(map(same, cells_of(result), again))
     assert digest(tree_of(again, study="made-up", version=1)) == digest(result)
@@ -107,7 +109,7 @@ def test_no_damage_to_a_larger_part_passes_for_numbers() -> None:
 
 def test_objects_are_refused_by_their_type() -> None:
     result = study().run(seeds=0)
-    result["theory/notes"] = xr.DataTree(xr.Dataset({"name": ("place", np.array([{}, {}], dtype=object))}))
+    result.tree["theory/notes"] = xr.DataTree(xr.Dataset({"name": ("place", np.array([{}, {}], dtype=object))}))
     with pytest.raises(ValueError, match="arrays must hold numbers or text; got dict"):
         cells_of(result)
 

@@ -14,6 +14,7 @@ __all__ = ["LABELS", "TIME", "told"]
 
 TIME = "training time $t$  (units of $\\tau$)"
 _ROUND = (1.0, 2.0, 5.0)  # digits at which a log scale is marked
+_INSIDE = 0.96  # part of an axis on which its numbers stay clear of the next panel
 LABELS = {"time": TIME, "steps": "steps of the run", "published": "epochs of the published run"}
 
 
@@ -44,7 +45,8 @@ def _second_axis(axes: "Axes", unit: float, label: str) -> None:
     top = axes.secondary_xaxis("top", functions=(counted, told_back))
     top.set_xlabel(label)
     log = axes.get_xscale() == "log"
-    top.xaxis.set_major_formatter(lambda count, _: _number(count, log=log))
+    last = counted(axes.get_xlim()[1]) * (1.0 if log else _INSIDE)
+    top.xaxis.set_major_formatter(lambda count, _: _number(count, log=log) if count <= last else "")
     if log:
         from matplotlib.ticker import LogLocator, NullLocator
 

@@ -154,7 +154,7 @@ class Study:
         """The work of one seed of a case; None where nothing is known of it."""
         if self.cost is not None:
             return self.cost(case)
-        seconds = self.preset(case).seconds
+        seconds = next((preset.seconds for preset in self.presets.values() if preset.seconds), None)
         return None if seconds is None else Cost(seconds(case), 0.0)
 
     def clocks(self, case: Any) -> dict[str, float]:

@@ -27,7 +27,8 @@ def forgiven(flags: Sequence[Flag], words: Sequence[str], *, prog: str) -> list[
             given += [name, *values]
             continue
         flag, named = meant(flags, name, prog=prog, values=values)
-        values = split(values) if flag.several and "PATH" not in flag.value else values
+        whole = "PATH" in flag.value or any("=" in value for value in values)  # NAME=VALUES keeps its commas
+        values = split(values) if flag.several and not whole else values
         require(
             not flag.several or len(values) > 0,
             f"{flag.path[-1]} must hold at least one value; got none. Write {flag.name} {flag.typed or flag.value}.",

@@ -1,5 +1,6 @@
 """The command `iclab collect`: one labeled dataset of a sweep, as netCDF, zarr, parquet or CSV."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,8 @@ __all__ = ["collect", "plans_of", "view_path", "written_view"]
 
 def collect(words: Sequence[str]) -> int:
     """Join the cells and write them. Returns the exit code."""
-    options = parsed(Collect, words, prog="iclab collect", description=Collect.__doc__ or "")
+    whole = [word.replace("-o", "--output", 1) if re.match(r"-o(=|$)", word) else word for word in words]
+    options = parsed(Collect, whole, prog="iclab collect", description=Collect.__doc__ or "")
     plans = plans_of(options.folder, options.plan)
     if options.compact:
         from iclab.store import Store

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import tyro
 
@@ -79,7 +78,7 @@ class Collect:
     """Make one labeled dataset of a sweep: axes of its grid, seeds, and what each cell answered."""
 
     folder: tyro.conf.Positional[Path]  # folder of the sweep
-    output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None  # file: .nc, .zarr, .parquet or .csv
+    output: Path | None = None  # file, -o for short: .nc, .zarr, .parquet or .csv
     plan: str | None = None  # one plan alone; default: the newest one, with those that differ from it in values alone
     compact: bool = False  # unite its parts into few as well
     debug: bool = False  # show the traceback of an error

@@ -59,7 +59,7 @@ def simulation(case: Case, start: MergedAttention, *, key: Key) -> dict[str, Lab
     """Gradient descent on the population moments at three rates, and on drawn training sets of several sizes."""
     trained = training.on_sequences(case, start, key=key)
     return {
-        "rates": training.by_rate(case, start, steps=training.until_settled(case, trained)),
+        "rates": training.by_rate(case, start),
         "sequences": training.by_sequences(case, trained),
         "drops": labeled({}, count=drop_count(trained.time, trained.loss[-1])),
     }
@@ -87,7 +87,7 @@ def answer(view: View) -> str:
 
 
 STUDY = Study(
-    name="abrupt-drop", question=str(__doc__), version=3, headline=True,
+    name="abrupt-drop", question=str(__doc__), version=2, headline=True,
     presets={"quick": Preset(Case(), seeds=8), "full": Preset(Case(sequences=(5000, 20000, 80000)), seeds=8)},
     start=training.small_merged, theory=theory, simulation=simulation, figure=figure,
     units=training.units(PUBLISHED.rate, problem=Case.problem),

@@ -28,10 +28,9 @@ __all__ = [
     "by_rate", "by_sequences", "diagonal", "drawn_contexts", "drawn_lines", "drawn_statistics", "early", "first_seed",
     "flow_lines", "log_marks", "loss_panel", "marks", "on_drawn", "on_population", "on_sequences", "plateaus",
     "population_statistics", "settled", "small_flow", "small_merged", "small_separate", "stacked", "tends",
-    "units", "until_settled",
+    "units",
 ]  # fmt: skip
 
-LONG = 20_000  # steps beyond which rates are compared over the drops alone
 FINER = (1, 3, 10)  # divisors of the learning rate, to extrapolate the gap
 FINEST = (2, 6, 20)  # the same where heads escape one by one, and some of them together
 SMALLER = 30.0  # by which starts are smaller where the flow is compared with its limit
@@ -123,19 +122,6 @@ def on_population(
 def early(steps: Steps) -> Steps:
     """The steps of the first fifth of a run."""
     return steps[steps <= max(2, steps[-1] // 5)]
-
-
-def until_settled(case: TrainingCase, trained: Trajectory) -> Steps:
-    """The steps at which a run is recorded; of a long one those until a quarter beyond its last drop.
-
-    The last drop is that of the largest training set: the loss is then 1 % of its first value above its end.
-    """
-    steps = marks(case.steps)
-    loss = trained.loss[-1]
-    last = np.flatnonzero(loss - loss[-1] > 0.01 * loss[0])
-    if case.steps <= LONG or len(last) == 0:
-        return steps
-    return steps[: 1 + int(np.searchsorted(steps, 1.25 * steps[last[-1]]))]
 
 
 def plateaus(case: TrainingCase) -> Float[np.ndarray, "plateau"]:
