@@ -45,8 +45,12 @@ def _second_axis(axes: "Axes", unit: float, label: str) -> None:
     top = axes.secondary_xaxis("top", functions=(counted, told_back))
     top.set_xlabel(label)
     log = axes.get_xscale() == "log"
-    last = counted(axes.get_xlim()[1]) * (1.0 if log else _INSIDE)
-    top.xaxis.set_major_formatter(lambda count, _: _number(count, log=log) if count <= last else "")
+
+    def numbered(count: float, _: object) -> str:
+        clear = count <= counted(axes.get_xlim()[1]) * (1.0 if log else _INSIDE)
+        return _number(count, log=log) if clear else ""
+
+    top.xaxis.set_major_formatter(numbered)
     if log:
         from matplotlib.ticker import LogLocator, NullLocator
 
