@@ -1,6 +1,6 @@
 """Figures: marks that all studies share, legends that cover no curve, and figures as files."""
 
-from iclab.figures.clocks import TIME
+from iclab.figures.clocks import TIME, second_axis
 from iclab.figures.files import FORMS, as_bytes, caption, drawn, drawn_narrow, inline, sketched, stacked
 from iclab.figures.marks import (
     COLORS,
@@ -9,7 +9,6 @@ from iclab.figures.marks import (
     colors,
     dashed_line,
     end_label,
-    epoch_axis,
     level_lines,
     loss_axes,
     mean_points,
@@ -24,6 +23,6 @@ from iclab.figures.style import INK
 
 __all__ = [
     "COLORS", "FORMS", "INK", "MARKS", "TIME", "as_bytes", "caption", "colored", "colors", "dashed_line", "drawn",
-    "drawn_narrow", "end_label", "epoch_axis", "inline", "level_lines", "loss_axes", "mean_points", "pale",
-    "seed_dots", "seed_lines", "seeds", "sketched", "stacked", "theory_line", "theory_lines",
+    "drawn_narrow", "end_label", "inline", "level_lines", "loss_axes", "mean_points", "pale",
+    "second_axis", "seed_dots", "seed_lines", "seeds", "sketched", "stacked", "theory_line", "theory_lines",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["LABELS", "TIME", "told"]
+__all__ = ["LABELS", "TIME", "second_axis", "told"]
 
 TIME = "training time $t$  (units of $\\tau$)"
 _ROUND = (1.0, 2.0, 5.0)  # digits at which a log scale is marked
@@ -30,10 +30,10 @@ def told(figure: "Figure", units: Mapping[str, float], *, clock: str) -> None:
             _tell(axes.xaxis, units[clock], log=axes.get_xscale() == "log")
             axes.set_xlabel(LABELS[clock])
     if panels and second != clock:
-        _second_axis(panels[0], units[second], LABELS[second])
+        second_axis(panels[0], units[second], LABELS[second])
 
 
-def _second_axis(axes: "Axes", unit: float, label: str) -> None:
+def second_axis(axes: "Axes", unit: float, label: str) -> None:
     """An axis at the top that counts another unit."""
 
     def counted(time: Any) -> Any:

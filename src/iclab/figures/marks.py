@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "COLORS", "MARKS", "Item", "colored", "colors", "dashed_line", "end_label", "epoch_axis", "level_lines",
+    "COLORS", "MARKS", "Item", "colored", "colors", "dashed_line", "end_label", "level_lines",
     "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "theory_line", "theory_lines",
 ]  # fmt: skip
 
@@ -30,7 +30,6 @@ MARKS = {
     "dots": "Open circles: simulation, one for each seed.",
     "means": "Dots: means over seeds, with two standard errors.",
     "levels": "Dotted lines: {}.",
-    "epochs": "Upper axis: epochs as the published figure counts them.",
 }
 """What a reader has to know of each kind of mark, in the words of a caption."""
 
@@ -160,20 +159,6 @@ def seeds(simulated: "xr.Dataset") -> str:
     """Number of seeds of a simulation, in words."""
     count = simulated.sizes["seed"]
     return f"{count} seed{'' if count == 1 else 's'}"
-
-
-def epoch_axis(axes: "Axes", time_per_epoch: float, *, label: str = "epochs of the published run") -> None:
-    """A second axis on top that counts what the published figure counts."""
-
-    def epochs(time: Any) -> Any:
-        return time / time_per_epoch
-
-    def time(epochs: Any) -> Any:
-        return epochs * time_per_epoch
-
-    _used(axes, "epochs")
-    top = axes.secondary_xaxis("top", functions=(epochs, time))
-    top.set_xlabel(label)
 
 
 def loss_axes(axes: "Axes", *, title: str, scale: str = "linear") -> None:

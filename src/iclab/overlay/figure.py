@@ -62,6 +62,6 @@ def _axes(comparison: "Comparison", axes: "Axes") -> None:
         axes.set_xlim(positive[0], positive[-1])
     else:
         axes.set_xlim(0, log.clock[-1])
-        figures.epoch_axis(axes, 1 / comparison.conventions.rate, label="training time of theory  (units of $\\tau$)")
+        figures.second_axis(axes, 1 / comparison.conventions.rate, "training time of theory  (units of $\\tau$)")
     axes.set_ylim(0, 1.05 * max(float(np.max(part)) for part in (run, comparison.levels)))
     axes.set(xlabel=f"{log.name} of the run", ylabel="mean squared error")
