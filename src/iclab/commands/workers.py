@@ -116,6 +116,7 @@ def answers(
         ) as pool:
             try:
                 waiting = {pool.submit(_answer, job): job for job in jobs}
+                pool.submit(os.getpid)  # the pool looks for processes that have died when it is handed work
                 for done in as_completed(waiting):
                     yield waiting[done], done.result()
             except BaseException:
