@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from iclab.numerics import Validated, checks_its_fields, numbers, require, whole_number
+from iclab.numerics import Validated, checks_its_fields, magnitude_number, numbers, require, whole_number
 
 __all__ = ["StackedAttention", "random_stack", "stack_of"]
 
@@ -133,11 +133,12 @@ def stack_of(gammas: Validated[Float[ArrayLike, "layer D D"]]) -> StackedAttenti
 
 
 def random_stack(
-    dimension: Validated[int], depth: Validated[int], *, scale: float, rng: np.random.Generator
+    dimension: Validated[int], depth: Validated[int], *, scale: Validated[float], rng: np.random.Generator
 ) -> StackedAttention:
     """A restricted stack with independent normal entries of standard deviation `scale`.
 
-    Raises ValueError for a dimension or a depth below 1.
+    Raises ValueError for a dimension or a depth below 1, and for a negative scale.
     """
     size, layers = whole_number("dimension", dimension), whole_number("depth", depth)
-    return StackedAttention(scale * rng.standard_normal(layers), scale * rng.standard_normal((layers, size, size)))
+    spread = magnitude_number("scale", scale, zero=True)
+    return StackedAttention(spread * rng.standard_normal(layers), spread * rng.standard_normal((layers, size, size)))

@@ -38,7 +38,7 @@ class SpectralLaw(ABC):
     alpha: float
 
     @property
-    def points(self) -> float:
+    def points(self) -> int | float:
         """The number of different eigenvalues; infinite for a density."""
         return inf
 
@@ -57,7 +57,7 @@ class SpectralLaw(ABC):
         nodes, vectors = eigh_tridiagonal(diagonal, np.sqrt(squares))
         return GaussRule(nodes, vectors[0] ** 2)
 
-    def felt_noise(self, noise_ratio: float) -> float:
+    def felt_noise(self, noise_ratio: Validated[float]) -> float:
         """The noise ρ/T over α, as it enters the loss of given layers.
 
         Raises ValueError for a negative ratio, and for noise where α is infinite.
@@ -76,7 +76,7 @@ class WhiteLimit(SpectralLaw):
     """The limit of white inputs: the Marchenko-Pastur law of ratio 1/α."""
 
     @property
-    def points(self) -> float:
+    def points(self) -> int | float:
         """One where contexts are infinite."""
         return 1 if isinf(self.alpha) else inf
 
@@ -120,7 +120,7 @@ class Discrete(SpectralLaw):
     weights: Float[Array, "point"]
 
     @property
-    def points(self) -> float:
+    def points(self) -> int | float:
         """The number of different values with a weight."""
         return len(np.unique(self.values[self.weights > 0]))
 

@@ -104,7 +104,7 @@ class Design:
     @property
     def interpolates(self) -> bool:
         """True where the effective ridge is found, not given: with a ridge at finite τ, and below τ = 1."""
-        return self.data > 0 and (self.ridge > 0 or self.data > 1)
+        return bool(self.data > 0 and (self.ridge > 0 or self.data > 1))
 
 
 @dataclass(frozen=True, eq=False)
