@@ -10,7 +10,7 @@ Source: zhang2025training, eqs. 6, 7 and 13; unrestricted layers derived in docs
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +26,7 @@ Array = np.ndarray
 BLOCK = 1024  # sequences whose features are in memory at once
 
 
+@runtime_checkable
 class PopulationMoments(Protocol):
     """Moments of a population, B, C and Λ, with the loss of predicting 0."""
 
