@@ -24,7 +24,7 @@ BLOCK = 32  # spans between two steps, that are computed without interruption
 SPANS, SHORTEST = 600, 500  # of a long run: the least number of spans, unless they were shorter in steps
 
 Array = np.ndarray
-Weights = tuple[jax.Array, ...]  # value (H, 1) or (H, D+1), then key_query, or key and query
+Weights = tuple[jax.Array | Array, ...]  # value (H, 1) or (H, D+1), then key_query, or key and query
 
 
 class Route(NamedTuple):
