@@ -41,7 +41,7 @@ class Verdict:
     p: float = 1.0
     """Rate of false alarms at which "does not hold" would begin."""
     reason: str = ""
-    """What is missing from an open verdict."""
+    """The seeds, sizes or rates that an open verdict lacks."""
     notices: Mapping[str, "Resolution"] = field(default_factory=dict)
     """Smallest errors of theory, by variable, that the claim would have exposed."""
 

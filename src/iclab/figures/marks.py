@@ -31,7 +31,7 @@ MARKS = {
     "means": "Dots: means over seeds, with two standard errors.",
     "levels": "Dotted lines: {}.",
 }
-"""What a reader has to know of each kind of mark, in the words of a caption."""
+"""The words of a caption about each kind of mark."""
 
 FEW = 3  # seeds below which each is a line of its own
 
