@@ -9,8 +9,8 @@ import { TABLEAU } from "./tableau.js";
 /**
  * States at the times of an increasing grid, of the flow that leaves `start` at time 0. `tolerance` bounds the error
  * of a step relative to each entry, or to its `floor` where it is smaller; a state at rest is kept for all later
- * times. Throws a RangeError where the flow escapes, and where it takes more than `patience` steps: Python goes on with
- * implicit ones.
+ * times. Throws a RangeError where the flow escapes, and where it takes more than `patience` steps: Python goes on
+ * with implicit ones.
  * @param {Velocity} velocity
  * @param {ArrayLike<number>} start
  * @param {ArrayLike<number>} time

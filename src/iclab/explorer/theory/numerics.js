@@ -63,7 +63,7 @@ export function mean(values) {
  */
 export function linspace(first, last, count) {
   const step = (last - first) / (count - 1);
-  return Float64Array.from({ length: count }, (_, i) => (i === count - 1 ? last : first + i * step));
+  return Float64Array.from({ length: count }, (_, i) => (i === count - 1 ? last : i * step + first));
 }
 
 /**
@@ -73,9 +73,8 @@ export function linspace(first, last, count) {
  * @param {number} count
  */
 export function geomspace(first, last, count) {
-  const step = Math.log10(last / first) / (count - 1);
-  const inner = (/** @type {number} */ i) => (i === count - 1 ? last : first * 10 ** (i * step));
-  return Float64Array.from({ length: count }, (_, i) => inner(i));
+  const exponents = linspace(Math.log10(first), Math.log10(last), count);
+  return exponents.map((power, i) => (i === 0 ? first : i === count - 1 ? last : 10 ** power));
 }
 
 /**
@@ -92,4 +91,29 @@ export function exprel(x) {
  */
 export function largestFirst(values) {
   return Array.from(values, (_, i) => i).sort((a, b) => values[b] - values[a]);
+}
+
+/**
+ * First time at which a curve passes below a height, linear between records; NaN if it never does.
+ * @param {ArrayLike<number>} time
+ * @param {ArrayLike<number>} loss
+ * @param {number} height
+ */
+export function firstBelow(time, loss, height) {
+  for (let i = 0; i < loss.length; i++) {
+    if (!(loss[i] < height)) continue;
+    if (i === 0) return time[0];
+    const part = (loss[i - 1] - height) / (loss[i - 1] - loss[i]);
+    return time[i - 1] + part * (time[i] - time[i - 1]);
+  }
+  return NaN;
+}
+
+/**
+ * Time at which a curve has fallen half-way from its first to its last loss.
+ * @param {ArrayLike<number>} time
+ * @param {ArrayLike<number>} loss
+ */
+export function halfDropTime(time, loss) {
+  return firstBelow(time, loss, 0.5 * (loss[0] + loss[loss.length - 1]));
 }
