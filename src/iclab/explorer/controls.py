@@ -107,19 +107,18 @@ def fetched(case: Any, path: str) -> Any:
 
 def changed(case: Any, values: Mapping[str, Any]) -> Any:
     """The case with other values at the paths of some fields; a number where several may stand stands alone."""
+    own: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
     for path, value in values.items():
-        case = _replaced(case, path.split("."), value)
-    return case
-
-
-def _replaced(part: Any, path: list[str], value: Any) -> Any:
-    name, *rest = path
-    old = getattr(part, name)
-    if rest:
-        return dataclasses.replace(part, **{name: _replaced(old, rest, value)})
-    several = isinstance(old, tuple)
-    new = (tuple(value) if isinstance(value, list) else (value,)) if several else value
-    return dataclasses.replace(part, **{name: new})
+        name, _, rest = path.partition(".")
+        if rest:
+            parts.setdefault(name, {})[rest] = value
+        elif isinstance(getattr(case, name), tuple):
+            own[name] = tuple(value) if isinstance(value, list) else (value,)
+        else:
+            own[name] = value
+    within = {name: changed(getattr(case, name), inner) for name, inner in parts.items()}
+    return dataclasses.replace(case, **own, **within)
 
 
 def _listed(value: Any) -> Any:

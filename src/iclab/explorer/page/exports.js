@@ -13,6 +13,8 @@ const KEPT = [
   "font-weight",
   "stroke-linejoin",
   "text-anchor",
+  "paint-order",
+  "image-rendering",
 ];
 
 /** The figure as a file of its own, in the colors that it is seen in. @param {SVGSVGElement} svg */

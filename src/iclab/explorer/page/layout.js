@@ -6,7 +6,7 @@ const GLYPH = 7.5; // pixels of a letter of 14 px, on average
 const LINE = 17; // pixels from one label to the next
 export const PHONE = 560; // pixels below which curves are named under the chart
 
-/** @typedef {{name: string, low: number, high: number, log?: boolean}} AxisOf */
+/** @typedef {{name: string, low: number, high: number, log?: boolean, whole?: boolean}} AxisOf */
 /** @typedef {{width: number, height: number, left: number, right: number, top: number, bottom: number}} Frame */
 /** @typedef {{y: number, text: string, tone: string}} Label */
 
@@ -47,14 +47,14 @@ export function scaleOf(axis, from, to) {
  * @param {number} length pixels of the axis
  * @param {number} each pixels of a number
  */
-export function ticksOf({ low, high, log }, length, each) {
+export function ticksOf({ low, high, log, whole }, length, each) {
   const count = Math.max(2, Math.floor(length / each));
   if (!log)
     return d3
       .scaleLinear()
       .domain([low, high])
       .ticks(Math.min(count, 8))
-      .filter((tick) => tick >= low && tick <= high);
+      .filter((tick) => tick >= low && tick <= high && (!whole || tick % 1 === 0));
   const decades = Math.log10(high / low);
   const every = Math.max(1, Math.ceil(decades / count));
   const parts =

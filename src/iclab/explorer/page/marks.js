@@ -3,7 +3,7 @@ import { d3 } from "./vendor/d3.js";
 
 /**
  * A curve. `key` names its numbers for tests; one without a name is not read out; `low` and `high` are its band.
- * @typedef {{key?: string, name?: string, x: ArrayLike<number>, y: ArrayLike<number>, tone: string, width?: number,
+ * @typedef {{key?: string, xKey?: string, name?: string, x: ArrayLike<number>, y: ArrayLike<number>, tone: string, width?: number,
  *   dash?: string, faint?: boolean, label?: boolean, low?: ArrayLike<number>, high?: ArrayLike<number>,
  *   path?: boolean}} Curve
  */

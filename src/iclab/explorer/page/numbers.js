@@ -23,7 +23,10 @@ export function shown(value, digits = 3) {
  * A number as it is typed: as many digits as it takes, twelve at most.
  * @param {number} value
  */
-export const typed = (value) => String(Number(value.toPrecision(12)));
+export function typed(value) {
+  const rounded = Number(value.toPrecision(12));
+  return rounded !== 0 && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
+}
 
 /**
  * True for numbers that differ by rounding alone.

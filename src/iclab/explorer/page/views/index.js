@@ -1,5 +1,15 @@
 /** All views by name. */
+import { abruptDropView } from "./abrupt_drop.js";
+import { contextLengthView } from "./context_length.js";
+import { doubleDescentView } from "./double_descent.js";
+import { finiteContextView } from "./finite_context.js";
+import { fixedPointsView } from "./fixed_points.js";
+import { modeStagingView } from "./mode_staging.js";
+import { phasePortraitView } from "./phase_portrait.js";
+import { planView } from "./plan.js";
+import { ridgeView } from "./ridge.js";
 import { staircaseView } from "./staircase.js";
+import { taskDiversityView } from "./task_diversity.js";
 
 /**
  * What a view says of a state: charts, one sentence, and the numbers that are said.
@@ -14,4 +24,14 @@ import { staircaseView } from "./staircase.js";
 /** @type {Record<string, View>} */
 export const VIEWS = {
   staircase: staircaseView,
+  "abrupt-drop": abruptDropView,
+  "mode-staging": modeStagingView,
+  "double-descent": doubleDescentView,
+  "context-length": contextLengthView,
+  "task-diversity": taskDiversityView,
+  ridge: ridgeView,
+  "fixed-points": fixedPointsView,
+  "finite-context": finiteContextView,
+  "phase-portrait": phasePortraitView,
+  plan: planView,
 };
