@@ -20,6 +20,7 @@ class App {
     /** @type {import("./marks.js").Curve[][]} */ this.pinned = [];
     /** @type {import("./views/index.js").Shown | null} */ this.seen = null;
     /** @type {Chart[]} */ this.charts = [];
+    /** @type {number | undefined} */ this.tolerance = undefined;
     this.dragged = false;
     this.asked = false;
     this.timer = 0;
@@ -110,7 +111,7 @@ class App {
   async draw() {
     const { view, dragged } = this;
     try {
-      const shown = await this.asker.ask(view, this.state, dragged ? DRAGGED : RESTING);
+      const shown = await this.asker.ask(view, this.state, this.tolerance ?? (dragged ? DRAGGED : RESTING));
       if (!shown || view !== this.view) return;
       this.seen = shown;
       this.render(dragged);
@@ -224,21 +225,38 @@ class App {
     }
   }
 
-  /** For tests: a state, and the numbers that are drawn of it. @param {string} view @param {Record<string, any>} state */
-  async set(view, state) {
+  /**
+   * For tests: a state, and the numbers that are drawn of it.
+   * @param {string} view
+   * @param {Record<string, any>} state
+   * @param {number} [tolerance]
+   */
+  async set(view, state, tolerance) {
+    this.tolerance = tolerance;
     await this.choose(view, { ...usual(DATA.views[view].controls), ...state });
+    this.tolerance = undefined;
     return this.probe();
   }
 
   probe() {
+    const drawn = (this.seen?.charts ?? []).flatMap(({ curves, dots = [] }) => [...curves, ...dots]);
+    const plain = (/** @type {any} */ value) =>
+      typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
     const curves = Object.fromEntries(
-      (this.seen?.charts ?? []).flatMap(({ curves }) =>
-        curves
-          .filter(({ key }) => key)
-          .map(({ key, x, y }) => [key, { x: [...Array.from(x)], y: [...Array.from(y)] }]),
-      ),
+      drawn
+        .filter((one) => one.key || /** @type {any} */ (one).xKey)
+        .map((one) => [
+          one.key ?? /** @type {any} */ (one).xKey,
+          { x: [...Array.from(one.x)], y: [...Array.from(one.y)], xKey: /** @type {any} */ (one).xKey },
+        ]),
     );
-    return { curves, numbers: this.seen?.numbers, answer: this.seen?.answer };
+    const numbers = Object.fromEntries(
+      Object.entries(this.seen?.numbers ?? {}).map(([key, value]) => [
+        key,
+        Array.isArray(value) ? value.flat().map(plain) : plain(value),
+      ]),
+    );
+    return { curves, numbers, answer: this.seen?.answer };
   }
 }
 

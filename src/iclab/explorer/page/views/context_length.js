@@ -74,7 +74,7 @@ export const contextLengthView = {
           : best === 0
             ? `No context is worth its examples for ${where} here: shorter is better all the way. Below κ = ${shown(critical)} long contexts hurt new tasks.`
             : `Longer contexts hurt ${where} here: the best length is α = ${shown(best)}, with an error of ${shown(least)} against ${shown(endless)} in contexts of infinite length. They hurt new tasks below κ = ${shown(critical)}.`,
-      numbers: { best, critical, least },
+      numbers: { best, border: critical, least },
     };
   },
   /** @param {Record<string, any>} state */
@@ -86,7 +86,8 @@ found = errors(iclab.Ratios(np.geomspace(0.1, 1e4, 181), kappa, tau, noise))
 icl, idg = found.icl, found.idg
 best = best_alpha(kappa, tau, noise, target="${state.target}")
 critical = critical_kappa(tau, np.geomspace(0.01, 1, 31))
-print(best, critical_kappa(tau, noise))`,
+border = critical_kappa(tau, noise)
+print(best, border)`,
 };
 
 /** @param {Record<string, any>} state @param {"icl" | "idg"} target */

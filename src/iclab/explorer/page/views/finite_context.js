@@ -65,6 +65,7 @@ from iclab.theory import modes
 lengths = np.unique(np.round(np.geomspace(1, 1000, 120)).astype(int))
 tasks = [modes.DiagonalTasks(${pythonic(state.s)}, int(length), noise=${pythonic(state.rho)}) for length in lengths]
 exact = np.array([modes.exact_fixed_point(one) for one in tasks]).T
-leading = np.array([modes.limits(one) for one in tasks]).T
+quiet = [modes.DiagonalTasks(${pythonic(state.s)}, int(length)) for length in lengths]
+leading = np.array([modes.limits(one) for one in quiet]).T
 print(exact[:, 0], leading[:, 0])`,
 };
