@@ -35,7 +35,7 @@ def _drawn(control: Control, narrower: tuple[float, float] | None, rng: np.rando
 
     def number() -> Any:
         value = np.exp(rng.uniform(np.log(low), np.log(high))) if control.log else rng.uniform(low, high)
-        return int(round(value)) if control.whole else float(f"{value:.6g}")
+        return round(value) if control.whole else float(f"{value:.6g}")
 
     if control.choices:
         return str(rng.choice(control.choices))

@@ -1,9 +1,7 @@
 """The page in Chromium, from disk: every curve is that of Python, keys and addresses work, nothing is asked for."""
 
-import json
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +14,7 @@ import numpy as np
 from iclab import __version__
 from iclab.explorer import joining
 from iclab.explorer.addresses import address, opened, state_at
+from iclab.explorer.stored import Stored, laid_over, stored
 from iclab.explorer.views import VIEWS, controls_of, state_of, study_of
 from iclab.figures.style import PALETTE
 from iclab.numerics import require
@@ -59,9 +61,15 @@ def page(
     The state is an address, `"lambda=.4,.3&N=31"`, or values by key; what it leaves out is usual. Without a view it
     is that of the address.
 
+    Files that cannot be shown are left out with a UserWarning each.
+
     Raises ValueError for an unknown view, and for a state that the view has not.
     """
-    return _page(address(*opened(view, state)), {})
+    begun = address(*opened(view, state))
+    found, left_out = ({}, []) if results is None else stored(Path(results))
+    for sentence in left_out:
+        warnings.warn(sentence, stacklevel=2)
+    return _page(begun, found)
 
 
 def page_of(study: Study, case: Any, tree: "xr.DataTree | None" = None) -> Page:
@@ -70,14 +78,15 @@ def page_of(study: Study, case: Any, tree: "xr.DataTree | None" = None) -> Page:
     Raises ValueError for a study that no view shows, and for a case out of the range of the controls.
     """
     name = next((name for name, view in VIEWS.items() if view.study == study.name), None)
-    shown = ", ".join(view.study for view in VIEWS.values() if view.study)
-    require(name is not None, f"a study must have a view to be explored, as {shown} have; got {study.name!r}.")
+    known = ", ".join(view.study for view in VIEWS.values() if view.study)
+    require(name is not None, f"a study must have a view to be explored, as {known} have; got {study.name!r}.")
     assert name is not None
-    return _page(address(name, state_at(name, state_of(VIEWS[name], case))), {})
+    shown = {} if tree is None or "simulation" not in tree.children else laid_over(tree)
+    return _page(address(name, state_at(name, state_of(VIEWS[name], case))), shown)
 
 
-def _page(begun: str, stored: Mapping[str, Any]) -> Page:
-    script, style = joining.script(_data(begun, stored)), _style()
+def _page(begun: str, found: Stored) -> Page:
+    script, style = joining.script(_data(begun, found)), _style()
     shown = _template().render(
         policy=joining.policy(script, style), script=script, style=style, views=VIEWS.values(), version=__version__,
         formulas={name: one.formulas or study_of(one).formulas for name, one in VIEWS.items()},
@@ -85,14 +94,14 @@ def _page(begun: str, stored: Mapping[str, Any]) -> Page:
     return Page(shown, begun)
 
 
-def _data(begun: str, stored: Mapping[str, Any]) -> dict[str, Any]:
+def _data(begun: str, found: Stored) -> dict[str, Any]:
     """All that the script reads."""
     return {
         "address": begun,
         "version": __version__,
         "commit": environment()["commit"][:12],
         "normals": _normals(),
-        "stored": stored,
+        "stored": found,
         "views": {
             name: {
                 "title": view.title,

@@ -38,6 +38,7 @@ class ExplorerView:
     question: str = ""  # that of the study, unless stated
     formulas: tuple[Formula, ...] = ()  # those of the study, unless stated
     also: Mapping[str, Any] = field(default_factory=dict)
+    same: tuple[str, ...] = ()  # fields of the case that theory knows and no control moves
 
 
 SPECTRUM = Control("lambda", 0.02, 1.0, "problem.eigenvalues", log=True, spectrum=True, label="Input eigenvalues λ")
@@ -47,9 +48,11 @@ HEADS = Control("H", 1, 8, "heads", whole=True, label="Heads H")
 SEED = Control("seed", 0, 7, start=0, whole=True, label="Seed", help="of the random start, the same as in Python")
 TIME = Control("T", 5, 20000, log=True, start=900.0, label="Training time shown", help="in units of τ")
 MODES = Control("s", 0.1, 2.0, "eigenvalues", log=True, spectrum=True, label="Input eigenvalues s")
+WHITE_TASKS = ("problem.task_eigenvalues",)
 
 STAIRCASE = ExplorerView(
     "staircase", "Staircase", "arXiv 2501.16265, figure 3 and equations 18 and 19", study="staircase",
+    same=WHITE_TASKS,
     controls=(
         SPECTRUM, LENGTH, NOISE, HEADS, Control("w", 0.005, 0.6, "initial", log=True, label="Initial size"), SEED,
         replace(TIME, start=8000.0),
@@ -62,6 +65,7 @@ STAIRCASE = ExplorerView(
 )  # fmt: skip
 ABRUPT_DROP = ExplorerView(
     "abrupt-drop", "Abrupt drop", "arXiv 2501.16265, figure 1 and equation 10", study="abrupt-drop",
+    same=WHITE_TASKS,
     controls=(
         SPECTRUM, LENGTH, NOISE, HEADS, Control("w", 1e-7, 0.1, "initial", log=True, label="Initial size"), SEED,
         replace(TIME, start=372.0),
@@ -145,6 +149,7 @@ RIDGE = ExplorerView(
 )  # fmt: skip
 FIXED_POINTS = ExplorerView(
     "fixed-points", "Fixed points", "arXiv 2501.16265, equations 18 and 19", study="fixed-points",
+    same=WHITE_TASKS,
     controls=(SPECTRUM, LENGTH, NOISE, HEADS),
     facts=(
         Fact("Eight modes have 256 places to rest, and a small start passes nine of them",

@@ -5,6 +5,7 @@ import { openCommand, runCommand } from "./commands.js";
 import { row } from "./controls.js";
 import { byId, button } from "./elements.js";
 import { csvFile, offer, pngFile, svgFile } from "./exports.js";
+import { marks, nearest, said } from "./overlay.js";
 import { address, read, usual } from "./state.js";
 import { VIEWS } from "./views/index.js";
 
@@ -132,16 +133,32 @@ class App {
       if (i < pictures.length) chart.draw(pictures[i]);
     });
     byId("answer").textContent = this.seen?.answer ?? "";
+    if (!dragged || this.best?.differing.length) this.sayVerdicts();
     if (!dragged) byId("spoken").textContent = this.seen?.answer ?? "";
     this.tell();
   }
 
-  /** What is drawn: the picture of the state over pinned copies. */
+  /** What the product says of stored runs; a list that was opened stays open. */
+  sayVerdicts() {
+    const box = byId("verdicts");
+    const opened = box.querySelector("details")?.open ?? false;
+    box.replaceChildren(...said(this.best ?? null, this.state));
+    const list = box.querySelector("details");
+    if (list) list.open = opened;
+  }
+
+  /** What is drawn: pinned copies, stored runs, and theory over them. */
   pictures() {
-    return (this.seen?.charts ?? []).map((picture, i) => ({
-      ...picture,
-      curves: [...(this.pinned[i] ?? []), ...picture.curves],
-    }));
+    const best = nearest(DATA.stored[this.view] ?? [], this.state, this.known.controls);
+    this.best = best;
+    return (this.seen?.charts ?? []).map((picture, i) => {
+      const laid =
+        i === 0 && best
+          ? marks(picture, best.found, !best.differing.length, this.state.seed)
+          : { curves: [], dots: [] };
+      const curves = [...(this.pinned[i] ?? []), ...laid.curves, ...picture.curves];
+      return { ...picture, curves, dots: [...laid.dots, ...(picture.dots ?? [])] };
+    });
   }
 
   newChart() {
