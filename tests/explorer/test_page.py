@@ -77,7 +77,7 @@ def test_controls_set_fields_of_the_case_over_their_whole_range(name: str) -> No
 @pytest.mark.parametrize("name", VIEWS)
 def test_surprising_states_are_states_of_their_view(name: str) -> None:
     view = VIEWS[name]
-    assert view.facts
+    assert view.facts or name == "inspect"  # which knows nothing before a document is there
     for fact in view.facts:
         for key, value in fact.state.items():
             control = next(one for one in view.controls if one.key == key)

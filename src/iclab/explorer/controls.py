@@ -13,6 +13,7 @@ from iclab.numerics.comments import comment_on
 __all__ = ["MOST", "Control", "changed", "described", "fetched", "owner_of"]
 
 MOST = 8  # eigenvalues of a spectrum
+_WORD = 200  # letters
 _SYMBOL = re.compile(r"^(\S{1,3}|s_\S+)(?: = [^,]+)?, ")
 
 
@@ -35,10 +36,13 @@ class Control:
     whole: bool = False
     spectrum: bool = False
     choices: tuple[str, ...] = ()  # words, in place of numbers
+    open: bool = False  # words that come with a document
     hidden: bool = False  # set by another part of the page, such as a point that is dragged
 
     def checked(self, value: Any) -> Any:
         """The value as the page takes it. Raises ValueError for one out of range."""
+        if self.open:
+            return str(value)[:_WORD]
         if self.choices:
             require(value in self.choices, f"{self.key} must be one of {', '.join(self.choices)}; got {value!r}.")
             return value

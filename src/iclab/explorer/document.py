@@ -15,7 +15,7 @@ from iclab import __version__
 from iclab.explorer import joining
 from iclab.explorer.addresses import address, opened, state_at
 from iclab.explorer.stored import Stored, laid_over, stored
-from iclab.explorer.views import VIEWS, controls_of, state_of, study_of
+from iclab.explorer.views import VIEWS, controls_of, formulas_of, state_of, study_of
 from iclab.figures.style import PALETTE
 from iclab.numerics import require
 from iclab.provenance import environment
@@ -89,7 +89,7 @@ def _page(begun: str, found: Stored) -> Page:
     script, style = joining.script(_data(begun, found)), _style()
     shown = _template().render(
         policy=joining.policy(script, style), script=script, style=style, views=VIEWS.values(), version=__version__,
-        formulas={name: one.formulas or study_of(one).formulas for name, one in VIEWS.items()},
+        formulas={name: formulas_of(one) for name, one in VIEWS.items()},
     )  # fmt: skip
     return Page(shown, begun)
 

@@ -1,7 +1,7 @@
 """The views of the explorer: their questions, controls, formulas, and states that surprise."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,17 @@ from iclab.numerics import one_of
 from iclab.studies.pretraining.panels import FORMULAS as PRETRAINING
 from iclab.study import Formula, Study
 
-__all__ = ["VIEWS", "ExplorerView", "Fact", "case_at", "controls_of", "state_of", "study_of", "view_named"]
+__all__ = [
+    "VIEWS",
+    "ExplorerView",
+    "Fact",
+    "case_at",
+    "controls_of",
+    "formulas_of",
+    "state_of",
+    "study_of",
+    "view_named",
+]
 
 
 @dataclass(frozen=True)
@@ -199,10 +209,18 @@ PLAN = ExplorerView(
     ),
     formulas=PRETRAINING,
 )  # fmt: skip
+INSPECT = ExplorerView(
+    "inspect", "Inspect", "iclab inspect; null levels in docs/derivations/spectra",
+    question="What do the spectra of a model's checkpoints say, and when do they leave the null level?",
+    controls=(
+        Control("matrix", 0, 0, start="", open=True, label="Matrix", help="of the document that is open"),
+        Control("measure", 0, 0, start="", open=True, label="Measure", help="with its level on random matrices"),
+    ),
+)  # fmt: skip
 
 ALL = (
     STAIRCASE, ABRUPT_DROP, MODE_STAGING, DOUBLE_DESCENT, CONTEXT_LENGTH, TASK_DIVERSITY, RIDGE, FIXED_POINTS,
-    FINITE_CONTEXT, PHASE_PORTRAIT, PLAN,
+    FINITE_CONTEXT, PHASE_PORTRAIT, PLAN, INSPECT,
 )  # fmt: skip
 
 VIEWS: Mapping[str, ExplorerView] = {view.name: view for view in ALL}
@@ -220,6 +238,11 @@ def study_of(view: ExplorerView) -> Study:
     return STUDIES[view.study]
 
 
+def formulas_of(view: ExplorerView) -> tuple[Formula, ...]:
+    """The formulas of a view: its own, else those of its study."""
+    return view.formulas or (study_of(view).formulas if view.study else ())
+
+
 @cache
 def controls_of(name: str) -> tuple[dict[str, Any], ...]:
     """The controls of a view as the page reads them."""
@@ -230,9 +253,12 @@ def controls_of(name: str) -> tuple[dict[str, Any], ...]:
 
 def case_at(view: ExplorerView, state: Mapping[str, Any]) -> Any:
     """The case of the study of a view at a state; controls that are not stated are where they begin."""
-    whole = {one["key"]: one["start"] for one in controls_of(view.name)} | dict(state)
+    study, begun = study_of(view), {one["key"]: one["start"] for one in controls_of(view.name)}
+    whole = begun | dict(state)
     values = {control.field: whole[control.key] for control in view.controls if control.field}
-    return changed(study_of(view).quick, {**view.also, **values})
+    case = changed(study.quick, {**view.also, **values})
+    stated = [entry.name for entry in fields(case) if getattr(case, entry.name) != getattr(study.quick, entry.name)]
+    return study.settled(case, stated, like=study.quick)
 
 
 def state_of(view: ExplorerView, case: Any) -> dict[str, Any]:

@@ -3,10 +3,12 @@ import { Asker, serve } from "./asking.js";
 import { Chart } from "./chart.js";
 import { openCommand, runCommand } from "./commands.js";
 import { row } from "./controls.js";
-import { byId, button } from "./elements.js";
+import { byId, button, make } from "./elements.js";
 import { csvFile, offer, pngFile, svgFile } from "./exports.js";
+import { conventionsOf, opened, ownCurve } from "./own.js";
 import { marks, nearest, said } from "./overlay.js";
 import { address, read, usual } from "./state.js";
+import { inspect, offered } from "./views/inspect.js";
 import { VIEWS } from "./views/index.js";
 
 const [DRAGGED, RESTING] = [1e-6, 1e-9]; // tolerances of flows
@@ -20,6 +22,7 @@ class App {
     /** @type {Record<string, any>} */ this.state = {};
     /** @type {import("./marks.js").Curve[][]} */ this.pinned = [];
     /** @type {import("./views/index.js").Shown | null} */ this.seen = null;
+    /** @type {import("./own.js").Own | null} */ this.own = null;
     /** @type {Chart[]} */ this.charts = [];
     /** @type {number | undefined} */ this.tolerance = undefined;
     this.dragged = false;
@@ -85,6 +88,18 @@ class App {
           complain: (words) => this.complain(words),
         }),
       );
+    if (this.own)
+      rows.push(
+        conventionsOf(this.own, {
+          changed: () => this.render(false),
+          closed: () => {
+            this.own = null;
+            this.showControls();
+            this.render(false);
+          },
+          complain: (words) => this.complain(words),
+        }),
+      );
     byId("controls").replaceChildren(...rows);
   }
 
@@ -142,7 +157,10 @@ class App {
   sayVerdicts() {
     const box = byId("verdicts");
     const opened = box.querySelector("details")?.open ?? false;
-    box.replaceChildren(...said(this.best ?? null, this.state));
+    box.replaceChildren(
+      ...said(this.best ?? null, this.state),
+      ...(this.seen?.findings ?? []).map((words) => make("p", {}, words)),
+    );
     const list = box.querySelector("details");
     if (list) list.open = opened;
   }
@@ -156,7 +174,8 @@ class App {
         i === 0 && best
           ? marks(picture, best.found, !best.differing.length, this.state.seed)
           : { curves: [], dots: [] };
-      const curves = [...(this.pinned[i] ?? []), ...laid.curves, ...picture.curves];
+      const own = i === 0 ? ownCurve(this.own, this.view, this.state) : [];
+      const curves = [...(this.pinned[i] ?? []), ...laid.curves, ...own, ...picture.curves];
       return { ...picture, curves, dots: [...laid.dots, ...(picture.dots ?? [])] };
     });
   }
@@ -180,7 +199,7 @@ class App {
   /** Commands and address of the state. */
   tell() {
     const controls = this.known.controls;
-    byId("open").textContent = openCommand(this.view, controls, this.state);
+    byId("address").textContent = openCommand(this.view, controls, this.state);
     byId("command").textContent = VIEWS[this.view].command?.(this.state) ?? runCommand(this.known, this.state);
     byId("python").textContent = VIEWS[this.view].python(this.state);
     clearTimeout(this.writing);
@@ -194,7 +213,44 @@ class App {
     }, 250);
   }
 
+  /** Shows a file: a document of iclab inspect, or a run of one's own. @param {File | undefined} file */
+  async take(file) {
+    if (!file) return;
+    const { document: content, own, problem } = await opened(file);
+    const wrong = content ? this.inspect(content) : (problem ?? "");
+    this.complain(wrong);
+    if (!own || wrong) return;
+    this.own = own;
+    if (!["staircase", "abrupt-drop"].includes(this.view))
+      await this.choose("abrupt-drop", usual(DATA.views["abrupt-drop"].controls));
+    this.showControls();
+    this.render(false);
+  }
+
+  /** Shows a document from now on; the sentence that says why it cannot. @param {any} content */
+  inspect(content) {
+    const wrong = inspect(content);
+    if (wrong) return wrong;
+    const names = offered();
+    for (const control of DATA.views.inspect.controls) {
+      control.choices = names[/** @type {"matrix"} */ (control.key)];
+      control.start = control.choices[0];
+    }
+    this.choose("inspect", usual(DATA.views.inspect.controls));
+    return "";
+  }
+
   bind() {
+    const file = /** @type {HTMLInputElement} */ (byId("file"));
+    file.onchange = () => {
+      this.take(file.files?.[0]);
+      file.value = "";
+    };
+    addEventListener("dragover", (e) => e.preventDefault());
+    addEventListener("drop", (e) => {
+      e.preventDefault();
+      this.take(e.dataTransfer?.files[0]);
+    });
     const first = () => this.charts[0].svg;
     const acts = {
       pin: () => {
@@ -221,6 +277,7 @@ class App {
         this.choose(this.view, usual(this.known.controls));
       },
       link: () => this.copy(`${location.href.split("#")[0]}#${address(this.view, this.known.controls, this.state)}`),
+      open: () => file.click(),
       svg: () => offer(`${this.view}.svg`, new Blob([svgFile(first())], { type: "image/svg+xml" })),
       png: async () => offer(`${this.view}.png`, await pngFile(first())),
       csv: () => offer(`${this.view}.csv`, new Blob([csvFile(this.pictures())], { type: "text/csv" })),

@@ -6,6 +6,8 @@ import { VIEWS } from "./views/index.js";
 
 /** @typedef {{question: Question, settle: (shown: Shown | null) => void, refuse: (e: Error) => void}} Waiting */
 
+const PATIENCE = 300; // milliseconds of work after which a newer question is put to another worker
+
 /** Answers questions in a worker. */
 export function serve() {
   onmessage = ({ data }) => {
@@ -26,8 +28,14 @@ export class Asker {
     /** @type {Worker | null} */ this.worker = null;
     /** @type {Waiting | null} */ this.waiting = null;
     /** @type {Waiting | null} */ this.working = null;
+    this.script = script;
+    this.begun = 0;
+    this.engage();
+  }
+
+  engage() {
     try {
-      this.worker = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+      this.worker = new Worker(URL.createObjectURL(new Blob([this.script], { type: "text/javascript" })));
       this.worker.onmessage = ({ data }) => this.hear(data);
       this.worker.onerror = () => this.withoutWorker();
     } catch {
@@ -48,14 +56,24 @@ export class Asker {
     this.waiting?.settle(null);
     return new Promise((settle, refuse) => {
       this.waiting = { question, settle, refuse };
+      if (this.working && performance.now() - this.begun > PATIENCE) this.dismiss();
       this.next();
     });
+  }
+
+  /** What the worker is at takes long, and nobody waits for it any more: another one begins. */
+  dismiss() {
+    this.worker?.terminate();
+    this.working?.settle(null);
+    this.working = null;
+    this.engage();
   }
 
   next() {
     if (this.working || !this.waiting || !this.worker) return;
     this.working = this.waiting;
     this.waiting = null;
+    this.begun = performance.now();
     this.worker.postMessage(this.working.question);
   }
 

@@ -19,7 +19,7 @@ const SLIDER = 1000; // places of a slider
  */
 export function row(control, hand) {
   if (control.spectrum) return spectrumEditor(control, hand);
-  return control.choices.length ? choice(control, hand) : slider(control, hand);
+  return control.choices.length || control.open ? choice(control, hand) : slider(control, hand);
 }
 
 /** @param {import("./state.js").Control} control @param {Hand} hand */

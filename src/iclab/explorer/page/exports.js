@@ -1,7 +1,7 @@
 /** What leaves the page: the figure as SVG and PNG, its numbers as CSV. */
 
 const SVG = "http://www.w3.org/2000/svg";
-const PRINTED = 3; // pixels of a PNG for each of the screen: 7 inches at 300 dots
+const [INCHES, DOTS] = [7, 300]; // width on paper, and dots of an inch
 const KEPT = [
   "fill",
   "stroke",
@@ -28,6 +28,8 @@ export function svgFile(svg) {
     for (const name of ["class", "tabindex", "data-key"]) its[i].removeAttribute(name);
   });
   for (const one of copy.querySelectorAll(".hair, .handle")) one.remove();
+  copy.setAttribute("width", `${INCHES}in`);
+  copy.setAttribute("height", `${(INCHES * svg.clientHeight) / svg.clientWidth}in`);
   copy.setAttribute("xmlns", SVG);
   return new XMLSerializer().serializeToString(copy);
 }
@@ -38,8 +40,8 @@ export async function pngFile(svg) {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgFile(svg))}`;
   await image.decode();
   const canvas = document.createElement("canvas");
-  canvas.width = PRINTED * svg.clientWidth;
-  canvas.height = PRINTED * svg.clientHeight;
+  canvas.width = INCHES * DOTS;
+  canvas.height = Math.round((canvas.width * svg.clientHeight) / svg.clientWidth);
   const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   pen.drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done) => canvas.toBlob((blob) => done(/** @type {Blob} */ (blob)), "image/png"));

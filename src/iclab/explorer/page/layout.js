@@ -20,7 +20,7 @@ export const PHONE = 560; // pixels below which curves are named under the chart
 export function frameOf(width, names, square = false) {
   const phone = width < PHONE;
   const longest = Math.max(0, ...names.map((name) => name.length));
-  const gutter = phone || longest === 0 ? 14 : Math.min(0.34 * width, 18 + GLYPH * longest);
+  const gutter = phone || longest === 0 ? 22 : Math.min(0.34 * width, 18 + GLYPH * longest);
   const left = 66;
   const inside = width - left - gutter;
   const height = square

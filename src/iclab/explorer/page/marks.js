@@ -129,7 +129,7 @@ export function drawColors(group, { values, low, high, words }, { left, right, t
     .attr("y", top)
     .attr("width", right - left)
     .attr("height", bottom - top);
-  image.attr("class", "colors").attr("aria-label", words);
+  image.attr("class", "colors").attr("role", "img").attr("aria-label", words);
 }
 
 /** Colors from yellow over green to dark blue, alike in both schemes, light to dark. */

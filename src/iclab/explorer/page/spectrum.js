@@ -17,19 +17,18 @@ export function spectrumEditor(control, hand) {
     make("input", { type: "text", "aria-label": `${control.label}, list of numbers` })
   );
   field.dataset.key = control.key;
-  const put = (/** @type {number[]} */ values, dragged = false) => {
+  const put = (/** @type {number[]} */ values, dragged = false, moved = -1) => {
     hand.put(
       [...values].sort((one, other) => other - one),
       dragged,
     );
     field.value = hand.get().map(typed).join(", ");
-    show();
+    show(moved >= 0 ? hand.get().indexOf(values[moved]) : -1);
   };
-  const show = () => {
+  const show = (focused = -1) => {
     const values = /** @type {number[]} */ (hand.get());
-    const focused = [...bars.children].indexOf(/** @type {Element} */ (document.activeElement));
     bars.replaceChildren(...values.map((_, i) => bar(control, values, i, put)));
-    if (focused >= 0) /** @type {HTMLElement} */ (bars.children[Math.min(focused, values.length - 1)]).focus();
+    if (focused >= 0) /** @type {HTMLElement} */ (bars.children[focused]).focus();
   };
   field.addEventListener("change", () => {
     const { value, problem } = spectrumOf(control, field.value);
@@ -94,7 +93,7 @@ const within = ({ low, high }, value) => Math.min(high, Math.max(low, value));
  * @param {import("./state.js").Control} control
  * @param {number[]} values
  * @param {number} i
- * @param {(values: number[], dragged?: boolean) => void} put
+ * @param {(values: number[], dragged?: boolean, moved?: number) => void} put
  */
 function bar(control, values, i, put) {
   const fill = make("span", { className: "fill" });
@@ -115,7 +114,7 @@ function bar(control, values, i, put) {
     fill,
   );
   made.style.width = `${WIDE}px`;
-  const change = (/** @type {number} */ value) => put(values.with(i, within(control, value)), true);
+  const change = (/** @type {number} */ value) => put(values.with(i, within(control, value)), true, i);
   made.addEventListener("keydown", (e) => {
     const way = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 5, PageDown: -5 }[e.key];
     if (!way) return;

@@ -3,7 +3,7 @@ import { typed } from "./numbers.js";
 
 /**
  * @typedef {{key: string, label: string, help: string, low: number, high: number, log: boolean, whole: boolean,
- *   spectrum: boolean, choices: string[], hidden: boolean, start: any, usual?: any, flag: string}} Control
+ *   spectrum: boolean, choices: string[], open: boolean, hidden: boolean, start: any, usual?: any, flag: string}} Control
  */
 /** @typedef {Record<string, any>} State */
 

@@ -2,6 +2,7 @@
 import { abruptDropView } from "./abrupt_drop.js";
 import { contextLengthView } from "./context_length.js";
 import { doubleDescentView } from "./double_descent.js";
+import { inspectView } from "./inspect.js";
 import { finiteContextView } from "./finite_context.js";
 import { fixedPointsView } from "./fixed_points.js";
 import { modeStagingView } from "./mode_staging.js";
@@ -13,7 +14,7 @@ import { taskDiversityView } from "./task_diversity.js";
 
 /**
  * What a view says of a state: charts, one sentence, and the numbers that are said.
- * @typedef {{charts: import("../chart.js").Picture[], answer: string, numbers: Record<string, any>}} Shown
+ * @typedef {{charts: import("../chart.js").Picture[], answer: string, numbers: Record<string, any>, findings?: string[]}} Shown
  */
 /**
  * A view: `heavy` ones are drawn by a worker.
@@ -34,4 +35,5 @@ export const VIEWS = {
   "finite-context": finiteContextView,
   "phase-portrait": phasePortraitView,
   plan: planView,
+  inspect: inspectView,
 };

@@ -1,23 +1,20 @@
 """The page in Chromium, from disk: every curve is that of Python, keys and addresses work, nothing is asked for."""
 
-import shutil
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from iclab.explorer import page
 from iclab.explorer.views import VIEWS
 from tests.browser import Browser
+from tests.explorer.pages import NEEDS_BROWSER
 from tests.explorer.states import FINE, answered, drawn_state, value_of
 
-DRIVEN = all(map(shutil.which, ("chromedriver", "chromium")))
-pytestmark = pytest.mark.skipif(not DRIVEN, reason="needs chromium and chromedriver, of the system")
+pytestmark = NEEDS_BROWSER
 
 COMPUTED = [name for name in VIEWS if name != "inspect"]
 FLOWING = {"staircase": 1e-8, "abrupt-drop": 1e-8, "mode-staging": 1e-8}  # flows, to 1e-12 on both sides
-WIDTHS = (390, 800, 1400)
 
 DRAWN = """const [view, state, tolerance] = arguments[0];
 return window.explorer.set(view, state, tolerance).then(probe => {
@@ -35,19 +32,6 @@ return window.explorer.set(view, state, tolerance).then(probe => {
 PLACED = """const [number, xs, ys] = arguments[0];
 const chart = window.explorer.app.charts[number];
 return xs.map((x, i) => [chart.X(x), chart.Y(ys[i])]);"""
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    file = tmp_path_factory.mktemp("explorer") / "page.html"
-    file.write_text(str(page()), encoding="utf-8")
-    return file.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with Browser() as opened:
-        yield opened
 
 
 def state_drawn(browser: Browser, name: str, state: dict[str, Any]) -> dict[str, Any]:
@@ -95,16 +79,16 @@ def on_path(browser: Browser, path: dict[str, Any], x: np.ndarray, y: np.ndarray
 
 
 @pytest.mark.parametrize("name", COMPUTED)
-def test_curves_of_random_states_are_those_of_python(browser: Browser, address: str, name: str) -> None:
-    browser.show(address, width=1000)
+def test_curves_of_random_states_are_those_of_python(browser: Browser, page_file: Path, name: str) -> None:
+    browser.show(page_file.as_uri(), width=1000)
     worst = max(compare(browser, name, seed) for seed in range(5))
     assert worst <= FLOWING.get(name, 1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPUTED)
-def test_curves_of_many_random_states_are_those_of_python(browser: Browser, address: str, name: str) -> None:
-    browser.show(address, width=1000)
+def test_curves_of_many_random_states_are_those_of_python(browser: Browser, page_file: Path, name: str) -> None:
+    browser.show(page_file.as_uri(), width=1000)
     worst = [compare(browser, name, seed) for seed in range(100, 220)]
     print(name, f"{max(worst):.1e}")
     assert max(worst) <= FLOWING.get(name, 1e-9)
