@@ -1,0 +1,3 @@
+"""The explorer: one file that opens from disk, where sliders move the theory."""
+
+__all__: list[str] = []
