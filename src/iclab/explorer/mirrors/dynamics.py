@@ -20,7 +20,7 @@ TIMES = 8  # of a curve
 def _problem(rng: Rng, most: int = 6, *, zeros: bool = True) -> dict[str, Any]:
     size = int(rng.integers(1, most + 1))
     eigenvalues, tasks = sorted(sizes(rng, size, 0.02, 1), reverse=True), sizes(rng, size, 0.2, 5)
-    if zeros and size > 2 and rng.random() < 0.2:
+    if zeros and size > 1 and rng.random() < 0.2:
         (eigenvalues if rng.random() < 0.5 else tasks)[-1] = 0.0
     lengths = rng.integers(1, 300, rng.integers(1, 4)).tolist()
     noise = chance(rng, 0.3, 0.0, log_uniform(rng, 1e-3, 2))
