@@ -162,6 +162,19 @@ def _held(rng: Rng) -> tuple[dict[str, Any], list[int], int]:
     return law, chance(rng, 0.5, [], every), heads
 
 
+def _normalized(problem: Any, normalization: str) -> dict[str, Any]:
+    one = _regression(problem)
+    return _plain(
+        population.moments_from(
+            np.diag(one.eigenvalues),
+            one.context_lengths,
+            task_covariance=np.diag(one.task_spectrum),
+            noise=one.noise,
+            normalization=normalization,
+        )
+    )
+
+
 def _modes_of(moments: Any) -> dict[str, Any]:
     found = dynamics.commuting_modes(_law(moments))
     return {
@@ -180,6 +193,7 @@ def _mode_pair(moments: Any) -> dict[str, Any]:
 
 DYNAMICS: Mapping[str, Mirror] = {
     "moments": Mirror(lambda rng: (_problem(rng),), lambda problem: _plain(population.moments(_regression(problem)))),
+    "momentsFrom": Mirror(lambda rng: (_problem(rng), str(rng.choice(population.NORMALIZATIONS))), _normalized),
     "signalAndCurvature": Mirror(lambda rng: (_moments(rng),), _mode_pair),
     "modes": Mirror(lambda rng: (_moments(rng),), _modes_of),
     "loss": Mirror(
