@@ -74,10 +74,12 @@ export function separateFlow(moments, start, time, tolerance = 1e-9) {
     gamma(state, residual);
     toResidual(moments, residual);
     for (let a = 0; a < heads; a++) {
-      const [key, query] = [keys + a * size, queries + a * size];
+      const key = keys + a * size;
+      const query = queries + a * size;
       let change = 0;
       for (let i = 0; i < size; i++) {
-        let [forQuery, alongKey] = [0, 0];
+        let forQuery = 0;
+        let alongKey = 0;
         for (let j = 0; j < size; j++) {
           forQuery += residual[i * size + j] * state[query + j];
           alongKey += state[key + j] * residual[j * size + i];

@@ -107,12 +107,15 @@ class DormandPrince {
   /** Estimated error of a step, in units of the tolerance. */
   error() {
     const { state, trial, slopes } = this;
+    const { fifth: highs, third: lows } = TABLEAU;
     let [fifth, third] = [0, 0];
     for (let i = 0; i < state.length; i++) {
-      let [high, low] = [0, 0];
+      let high = 0;
+      let low = 0;
       for (let stage = 0; stage < 13; stage++) {
-        high += slopes[stage][i] * TABLEAU.fifth[stage];
-        low += slopes[stage][i] * TABLEAU.third[stage];
+        const slope = slopes[stage][i];
+        high += slope * highs[stage];
+        low += slope * lows[stage];
       }
       const scale = this.absolute[i] + Math.max(Math.abs(state[i]), Math.abs(trial[i])) * this.tolerance;
       fifth += (high / scale) ** 2;
@@ -134,12 +137,14 @@ class DormandPrince {
       dense[0][i] = change;
       dense[1][i] = size * slopes[0][i] - change;
       dense[2][i] = 2 * change - size * (slopes[12][i] + slopes[0][i]);
-      for (let order = 0; order < 4; order++) {
-        let total = 0;
-        for (let stage = 0; stage < 16; stage++) total += TABLEAU.dense[order][stage] * slopes[stage][i];
-        dense[3 + order][i] = size * total;
-      }
     }
+    TABLEAU.dense.forEach((weights, order) => {
+      const coefficients = dense[3 + order].fill(0);
+      weights.forEach((weight, stage) => {
+        const slope = slopes[stage];
+        if (weight !== 0) for (let i = 0; i < slope.length; i++) coefficients[i] += size * weight * slope[i];
+      });
+    });
   }
 
   /**
@@ -148,13 +153,14 @@ class DormandPrince {
    */
   at(time) {
     const part = (time - this.begin) / this.size;
-    return Float64Array.from(this.before, (first, i) => {
-      let value = 0;
-      for (let order = 6; order >= 0; order--) {
-        value = (value + this.dense[order][i]) * (order % 2 === 0 ? part : 1 - part);
-      }
-      return first + value;
-    });
+    const state = new Float64Array(this.before.length);
+    for (let order = 6; order >= 0; order--) {
+      const coefficients = this.dense[order];
+      const factor = order % 2 === 0 ? part : 1 - part;
+      for (let i = 0; i < state.length; i++) state[i] = (state[i] + coefficients[i]) * factor;
+    }
+    for (let i = 0; i < state.length; i++) state[i] += this.before[i];
+    return state;
   }
 
   /** True where every velocity is below what a change of the state by the tolerance makes of it. */

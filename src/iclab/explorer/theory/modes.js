@@ -144,13 +144,15 @@ export function exactFlow(tasks, [p, q], time, tolerance = 1e-10) {
   const [r, count] = [labelVariances(tasks), s.length];
   const moment = taskSecondMoments ?? s.map(() => 1);
   const velocity = (/** @type {Float64Array} */ state, /** @type {Float64Array} */ out) => {
-    let [pSum, qSum] = [0, 0];
+    let pSum = 0;
+    let qSum = 0;
     for (let d = 0; d < count; d++) {
       pSum += r[d] * state[d] ** 2;
       qSum += (s[d] * state[count + d]) ** 2;
     }
     for (let d = 0; d < count; d++) {
-      const [value, keyQuery] = [state[d], state[count + d]];
+      const value = state[d];
+      const keyQuery = state[count + d];
       const residual = moment[d] * s[d] ** 2 * (1 - (1 + 1 / length) * value * keyQuery * s[d]);
       out[d] = keyQuery * residual - (r[d] * value * qSum) / length;
       out[count + d] = value * residual - (keyQuery * s[d] ** 2 * pSum) / length;

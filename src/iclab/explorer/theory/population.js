@@ -21,17 +21,30 @@ import { largestFirst, mean, sum } from "./numerics.js";
  */
 
 /**
- * Moments of a problem: B = λ²ω and C = λ²ω + ⟨1/N⟩ (λ²ω + (Σ λω + ρ) λ).
+ * Moments of a problem, whose summary is divided by the length of its context.
  * @param {Regression} problem
  * @returns {Moments}
  */
-export function moments({ eigenvalues, contextLengths, noise, taskEigenvalues }) {
+export function moments(problem) {
+  return momentsFrom(problem, "length");
+}
+
+/**
+ * Moments of a problem whose summary Σ y x is divided by the length n of its context, by its tokens n + 1, or by none.
+ * With r = n/divisor, B = ⟨r⟩ λ²ω and C = ⟨r²⟩ λ²ω + ⟨r²/n⟩ (λ²ω + (Σ λω + ρ) λ).
+ * @param {Regression} problem
+ * @param {"length" | "tokens" | "none"} normalization
+ * @returns {Moments}
+ */
+export function momentsFrom({ eigenvalues, contextLengths, noise, taskEigenvalues }, normalization) {
   const tasks = taskEigenvalues ?? eigenvalues.map(() => 1);
   const nullLoss = sum(eigenvalues.map((variance, d) => variance * tasks[d])) + noise;
-  const cross = eigenvalues.map((variance, d) => variance * tasks[d] * variance);
-  const shortness = mean(contextLengths.map((length) => 1 / length));
-  const second = cross.map((signal, d) => signal + shortness * (signal + nullLoss * eigenvalues[d]));
-  return { cross, second, inputCovariance: eigenvalues, nullLoss };
+  const signal = eigenvalues.map((variance, d) => variance * tasks[d] * variance);
+  const gains = contextLengths.map((n) => ({ length: 1, tokens: n / (n + 1), none: n })[normalization]);
+  const square = mean(gains.map((gain) => gain ** 2));
+  const shortness = mean(gains.map((gain, i) => gain ** 2 / contextLengths[i]));
+  const second = signal.map((part, d) => square * part + shortness * (part + nullLoss * eigenvalues[d]));
+  return { cross: signal.map((part) => mean(gains) * part), second, inputCovariance: eigenvalues, nullLoss };
 }
 
 /**

@@ -83,7 +83,9 @@ function equivalent({ inputs, pool, rows }, x, xi, kappa) {
     const n = ridge.map((part) => x + part);
     /** @type {(phi: number) => [number, number]} */
     const equation = (phi) => {
-      let [kept, lost, bend] = [0, 0, 0];
+      let kept = 0;
+      let lost = 0;
+      let bend = 0;
       for (let j = 0; j < pool.length; j++) {
         const green = 1 / (phi * pool[j] + n[j]);
         kept += pool[j] * green;
