@@ -51,8 +51,10 @@ def _mode_time(rng: Rng) -> tuple[Any, ...]:
 
 
 def _fraction(rng: Rng) -> tuple[Any, ...]:
-    start, limit, constant = _mode(rng)
-    return rounded(rng.uniform(0.01, 0.99)), start, limit, chance(rng, 1, 1.0, constant)
+    start, limit, _ = _mode(rng)
+    share = rounded(rng.uniform(0.01, 0.99))
+    near = float(np.sqrt(rng.uniform(0.98, 1.02) * share * limit))
+    return share, chance(rng, 0.1, [near, near], start), limit, log_uniform(rng, 0.1, 100)
 
 
 def _leading(rng: Rng) -> tuple[Any, ...]:

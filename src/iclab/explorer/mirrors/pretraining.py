@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from iclab.explorer.mirrors.mirror import CLOSED, Mirror, chance, log_uniform, sizes
+from iclab.explorer.mirrors.mirror import CLOSED, Mirror, chance, log_uniform, rounded, sizes
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory import estimators, generalization
@@ -104,7 +104,10 @@ def _camel(name: str) -> str:
 
 def _best_alpha(rng: Rng) -> tuple[Any, ...]:
     at, target = ratios_at(rng), str(rng.choice(["icl", "idg"]))
-    return at["kappa"], at["tau"], at["noise"], chance(rng, 0.7, 0.0, log_uniform(rng, 1e-6, 1)), target
+    tau, noise = log_uniform(rng, 0.1, 30), log_uniform(rng, 0.03, 1)
+    few = rounded(min(tau, 1.0) * rng.uniform(0.2, 1)), tau, noise, 0.0, "icl"  # where a finite length is best
+    any_ridge = chance(rng, 0.7, 0.0, log_uniform(rng, 1e-6, 1))
+    return chance(rng, 0.4, few, (at["kappa"], at["tau"], at["noise"], any_ridge, target))
 
 
 def _context(rng: Rng) -> tuple[float, float]:
