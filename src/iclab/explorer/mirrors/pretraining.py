@@ -38,7 +38,9 @@ def _ridge(rng: Rng) -> float:
 
 
 def _with_ridge(rng: Rng) -> tuple[Any, ...]:
-    return ratios_at(rng), _ridge(rng)
+    at, ridge = ratios_at(rng), _ridge(rng)
+    far = {name: log_uniform(rng, 1e-20, 1e20) for name in at}
+    return chance(rng, 0.1, (far, log_uniform(rng, 1e-20, 1e20)), (at, ridge))
 
 
 def _spectra(rng: Rng) -> tuple[Any, ...]:
