@@ -76,6 +76,20 @@ def _short(rng: Rng) -> tuple[dict[str, Any]]:
     return (given | {"contextLength": min(given["contextLength"], 500)},)
 
 
+def _switched(rng: Rng) -> tuple[dict[str, Any]]:
+    return (chance(rng, 0.2, _nearly_off(rng), _any(rng)),)
+
+
+def _nearly_off(rng: Rng) -> dict[str, Any]:
+    """Two modes, the second next to where noise switches it off: N + 1 + r₁/s₁ = √(r₁ r₂)/s₂."""
+    first, noise, length = log_uniform(rng, 0.5, 2), log_uniform(rng, 1, 100), int(rng.integers(3, 60))
+    variance, second = first + noise, 0.0
+    for _ in range(20):
+        second = float(np.sqrt(variance * (second + noise))) / (length + 1 + variance / first)
+    eigenvalues = [first, rounded(second * rng.uniform(0.985, 1.015))]
+    return {"eigenvalues": eigenvalues, "contextLength": length, "noise": noise}
+
+
 def _curves(found: ModeCurves) -> dict[str, Any]:
     parts = {"value": found.value, "keyQuery": found.key_query, "strength": found.strength}
     return {name: part.T.tolist() for name, part in parts.items()} | {"loss": found.loss.tolist()}
@@ -122,8 +136,6 @@ MODES: Mapping[str, Mirror] = {
         lambda rng: _weights(rng)[:2],
         lambda given, strength: float(modes.exact_product_loss(_tasks(given), strength)),
     ),
-    "exactFixedPoint": Mirror(
-        lambda rng: (_any(rng),), lambda given: modes.exact_fixed_point(_tasks(given)).tolist()
-    ),
+    "exactFixedPoint": Mirror(_switched, lambda given: modes.exact_fixed_point(_tasks(given)).tolist()),
     "exactLeastLoss": Mirror(_short, lambda given: modes.exact_least_loss(_tasks(given))),
 }
