@@ -62,7 +62,7 @@ def _leading(rng: Rng) -> tuple[Any, ...]:
 
 
 def _exact(rng: Rng) -> tuple[Any, ...]:
-    return _any(rng), sizes(rng, 2, 0.03, 1), np.linspace(0, 30, 7).tolist(), 1e-12
+    return _any(rng), chance(rng, 0.05, [0.0, 0.0], sizes(rng, 2, 0.03, 1)), np.linspace(0, 30, 7).tolist(), 1e-12
 
 
 def _weights(rng: Rng) -> tuple[Any, ...]:
