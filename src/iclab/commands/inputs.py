@@ -22,12 +22,14 @@ from iclab.study import Study
 if TYPE_CHECKING:
     from iclab.theory.dynamics import Band
 
-__all__ = ["FLAGS", "Bands", "bands", "measured", "print_bands", "shortened", "theory_alone"]
+__all__ = ["FLAGS", "NAMES", "Bands", "bands", "measured", "print_bands", "shortened", "theory_alone"]
 
 FLAGS = """Data in the place of a spectrum: --inputs X.npy (or .csv, .parquet, .safetensors:NAME, .npz:NAME), an
 example in each row, --uncentered to keep their mean, --shrinkage none|linear; or --covariance C.npy."""
+NAMES = ("--inputs", "--covariance", "--uncentered", "--shrinkage")
 LARGE = 200  # dimensions from which on memory and time are said first
 SHOWN = 8  # levels in a table; of more the first ones and the last
+_KINDS: dict[str, dict[str, Any]] = {"--uncentered": {"action": "store_true"}, "--shrinkage": {"default": "none"}}
 SECONDS = 3e-10  # of one core for each of D³ products of a decomposition
 DECOMPOSITIONS = 8.0  # of D × D numbers that are held at once, in units of these
 ALONE = 4e9  # bytes of the statistics of a drawn training set, above which theory answers alone
@@ -39,10 +41,8 @@ def measured(words: Sequence[str]) -> tuple[list[str], InputSample | None]:
     Raises ValueError for data beside a spectrum, and for what has no covariance.
     """
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    early.add_argument("--inputs")
-    early.add_argument("--covariance")
-    early.add_argument("--uncentered", action="store_true")
-    early.add_argument("--shrinkage", default="none")
+    for name in NAMES:
+        early.add_argument(name, **_KINDS.get(name, {}))
     try:
         asked, rest = early.parse_known_args(words)
     except argparse.ArgumentError as error:
