@@ -51,7 +51,7 @@ def commands() -> dict[str, _Words]:
         return _Words(tuple(first) or choices, {"": flags}, data)
 
     return {
-        "run": asking(RunOptions, data=True), "report": asking(Report),
+        "run": asking(RunOptions, data=True), "report": asking(Report, data=True),
         "compare": alone(Compare, tuple(COMPARED), data=True),
         "studies": alone(Studies),
         "plan": _Words(tuple(QUESTIONS), {"": (), **{name: flags_of(form) for name, form in QUESTIONS.items()}}),
