@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import tyro
 
-from iclab.attention import MergedAttention, SeparateAttention
 from iclab.commands.studies import named
 from iclab.commands.terminal import note, print_table
 from iclab.commands.verdicts import SCHEMA
 from iclab.numerics import require
 from iclab.problem import SHRINKAGES, InputSample, Regression, given_covariance, measured_inputs, read_inputs
-
 from iclab.study import Study
 
 if TYPE_CHECKING:
