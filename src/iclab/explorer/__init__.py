@@ -13,4 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["Page", "moving", "page", "page_of"]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = door(__name__, __all__, dict.fromkeys(__all__, "iclab.explorer.document"))
+    __getattr__, __dir__ = door(
+        __name__, __all__, dict.fromkeys(__all__, "iclab.explorer.document"), unlisted=("mirrors", "reference")
+    )
