@@ -27,6 +27,7 @@ class App {
     /** @type {Chart[]} */ this.charts = [];
     /** @type {number | undefined} */ this.tolerance = undefined;
     this.dragged = false;
+    this.beyond = false; // of what a page can integrate
     this.asked = false;
     this.timer = 0;
     this.writing = 0;
@@ -141,9 +142,12 @@ class App {
     try {
       const shown = await this.asker.ask(view, this.state, this.tolerance ?? (dragged ? DRAGGED : RESTING));
       if (!shown || view !== this.view) return;
+      if (this.beyond) this.complain("");
+      this.beyond = false;
       this.seen = shown;
       this.render(dragged);
     } catch (error) {
+      this.beyond = true;
       this.complain(
         `This lies beyond what a page can integrate (${/** @type {Error} */ (error).message}). Ask with the command below.`,
       );
@@ -355,6 +359,7 @@ if (typeof document === "undefined") {
       app,
       set: app.set.bind(app),
       probe: app.probe.bind(app),
+      usual: (/** @type {string} */ view) => usual(DATA.views[view].controls),
       ready: performance.now(),
       svg: () => svgFile(app.charts[0].svg),
       csv: () => csvFile(app.pictures()),
