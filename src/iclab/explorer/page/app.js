@@ -27,6 +27,7 @@ class App {
     /** @type {Chart[]} */ this.charts = [];
     /** @type {number | undefined} */ this.tolerance = undefined;
     this.dragged = false;
+    this.drawn = ""; // the view that was drawn last
     this.beyond = false; // of what a page can integrate
     this.asked = false;
     this.timer = 0;
@@ -76,6 +77,7 @@ class App {
       if (link.getAttribute("href") === `#view=${view}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
+    byId("facts").parentElement?.toggleAttribute("hidden", !this.known.facts.length);
     byId("facts").replaceChildren(
       ...this.known.facts.map((/** @type {any} */ fact) =>
         button(fact.words, () =>
@@ -137,20 +139,27 @@ class App {
     });
   }
 
+  /** Draws the state; a view that takes long is drawn coarsely first. */
   async draw() {
+    if (this.drawn !== this.view && VIEWS[this.view].heavy && this.tolerance === undefined) await this.ask(DRAGGED);
+    await this.ask(this.tolerance ?? (this.dragged ? DRAGGED : RESTING));
+  }
+
+  /** @param {number} tolerance of flows */
+  async ask(tolerance) {
     const { view, dragged } = this;
     try {
-      const shown = await this.asker.ask(view, this.state, this.tolerance ?? (dragged ? DRAGGED : RESTING));
+      const shown = await this.asker.ask(view, this.state, tolerance);
       if (!shown || view !== this.view) return;
       if (this.beyond) this.complain("");
       this.beyond = false;
       this.seen = shown;
+      this.drawn = view;
       this.render(dragged);
     } catch (error) {
       this.beyond = true;
-      this.complain(
-        `This lies beyond what a page can integrate (${/** @type {Error} */ (error).message}). Ask with the command below.`,
-      );
+      const why = /** @type {Error} */ (error).message;
+      this.complain(`This lies beyond what a page can integrate (${why}). Ask with the command below.`);
       this.tell();
     }
   }
