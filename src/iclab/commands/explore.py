@@ -30,6 +30,7 @@ class Explore:
     state: str = ""  # address of a state, what follows # in a link
     out: Path = Path("explorer.html")  # the file
     results: Path | None = None  # folder of stored answers to lay over theory; default: results, where it is there
+    inspection: Path | None = None  # results.json of `iclab inspect`, to send along
     write_only: bool = False  # do not open the page in a browser
     debug: bool = False  # show the traceback of an error
 
@@ -45,7 +46,8 @@ def explore(words: Sequence[str]) -> int:
     )
     require(not options.out.is_dir(), f"--out must be a file; got the folder {options.out}. Name a file in it.")
     results = options.results or (RESULTS if RESULTS.is_dir() else None)
-    made = page(results=results, view=options.view, state=options.state)
+    view = options.view or ("inspect" if options.inspection and not options.state else None)
+    made = page(results=results, view=view, state=options.state, inspection=options.inspection)
     with written_whole(options.out) as file:
         file.write_text(str(made), encoding="utf-8")
     print(f"page: {options.out}")

@@ -36,6 +36,7 @@ class App {
     for (const part of document.querySelectorAll("[data-live]")) part.removeAttribute("hidden");
     this.bind();
     addEventListener("hashchange", () => this.open(location.hash));
+    if (DATA.document) this.inspect(DATA.document);
     this.open(location.hash || (window.name.startsWith("view=") ? window.name : DATA.address));
     const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ act) => setTimeout(act, 300));
     idle(() => this.check());
@@ -243,6 +244,7 @@ class App {
     if (!file) return;
     const { document: content, own, problem } = await opened(file);
     const wrong = content ? this.inspect(content) : (problem ?? "");
+    if (content && !wrong) await this.choose("inspect", usual(DATA.views.inspect.controls));
     this.complain(wrong);
     if (!own || wrong) return;
     this.own = own;
@@ -261,7 +263,6 @@ class App {
       control.choices = names[/** @type {"matrix"} */ (control.key)];
       control.start = control.choices[0];
     }
-    this.choose("inspect", usual(DATA.views.inspect.controls));
     return "";
   }
 
