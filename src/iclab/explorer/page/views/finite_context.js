@@ -8,6 +8,7 @@ import { TONES } from "./mode_staging.js";
 const COUNTS = [...new Set(Array.from(geomspace(1, 1000, 120), Math.round))];
 
 export const finiteContextView = {
+  heavy: true,
   /** @param {Record<string, any>} state */
   picture(state) {
     const tasks = (/** @type {number} */ contextLength) => ({

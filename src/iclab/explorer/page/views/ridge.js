@@ -8,6 +8,7 @@ import { ERROR } from "./double_descent.js";
 const RIDGES = geomspace(1e-6, 1e2, 161);
 
 export const ridgeView = {
+  heavy: true,
   /** @param {Record<string, any>} state */
   picture(state) {
     const ratios = { alpha: state.alpha, kappa: state.kappa, tau: state.tau, noise: state.rho };
