@@ -121,8 +121,6 @@ PLANNING: Mapping[str, Mirror] = {
     ),
     "refusal": Mirror(_refused, _refusal, seconds=0.5),
     "bestSplit": Mirror(_budget, _split, MINIMUM, seconds=0.1),
-    "regime": Mirror(
-        lambda rng: (ratios_at(rng), chance(rng, 0.5, 0.0, log_uniform(rng, 1e-6, 10))), _regime, seconds=2e-3
-    ),
+    "regime": Mirror(lambda rng: (ratios_at(rng), chance(rng, 0.5, 0.0, log_uniform(rng, 1e-6, 10))), _regime),
     "generalFormat": Mirror(_number, lambda value, digits: f"{value:.{digits}g}"),
 }
