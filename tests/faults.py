@@ -187,6 +187,77 @@ def one_of_another_run(root: Path, states: States, rng: np.random.Generator) -> 
     return Planted("broken continuity", (_next(states, at, -1), at))
 
 
+@_on(*(kind for kind in KINDS if kind != "warming"))  # whose norm turns back: there it cannot be seen
+def exchanged(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """Two checkpoints beside each other in each other's place."""
+    at = _inner(states, rng)
+    other = _next(states, at)
+    if other == max(states):
+        at, other = _next(states, at, -1), at
+    written(root, states | {at: states[other], other: states[at]})
+    return Planted("exchanged checkpoints", (at, other))
+
+
+@_on("steady", "growing", "coarse", "buffered")
+def exchanged_far_apart(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    steps = sorted(states)
+    at, other = steps[int(rng.integers(1, 3))], steps[int(rng.integers(5, 7))]
+    written(root, states | {at: states[other], other: states[at]})
+    return Planted("exchanged checkpoints", (at, other))
+
+
+@_on("steady", "growing", "coarse", "buffered", "settling")
+def exchanged_at_an_end(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """The first two checkpoints in each other's place, which noise that died down can look like."""
+    at, other = sorted(states)[:2]
+    written(root, states | {at: states[other], other: states[at]})
+    return Planted("exchanged checkpoints", (at, other), broken=False)
+
+
+def _anew(state: State, rng: np.random.Generator, names: tuple[str, ...]) -> State:
+    """The state with these matrices as at another start."""
+    drawn = {name: (0.1 * rng.standard_normal(state[name].shape)).astype(state[name].dtype) for name in names}
+    return state | drawn
+
+
+@_on()
+def layer_reset_once(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    at = _inner(states, rng)
+    names = (AT + "mlp.c_fc.weight", AT + "mlp.c_proj.weight") if rng.integers(2) else (FUSED,)
+    written(root, states | {at: _anew(states[at], rng, names)})
+    return Planted("reset tensors", (at,))
+
+
+@_on("steady", "doubling", "coarse", "buffered", "settling")
+def layer_reset_for_good(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """A matrix that is drawn anew at one step, from which its path goes on."""
+    at, name = _inner(states, rng), AT + "mlp.c_fc.weight"
+    fresh = _anew(states[at], rng, (name,))[name].astype(np.float32) - states[at][name].astype(np.float32)
+    moved = {
+        step: state | {name: (state[name].astype(np.float32) + fresh).astype(state[name].dtype)}
+        for step, state in states.items()
+        if step >= at
+    }
+    written(root, states | moved)
+    return Planted("reset tensors", tuple(moved), broken=False)
+
+
+@_on()
+def transposed(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    at, name = _inner(states, rng), AT + "attn.c_proj.weight"
+    written(root, states | {at: states[at] | {name: np.ascontiguousarray(states[at][name].T)}})
+    return Planted("transposed tensors", (at,))
+
+
+@_on("steady", "doubling", "coarse", "buffered", "settling")
+def two_layers_exchanged(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """Two matrices of one shape under each other's name at one step, with numbers of that step."""
+    at, one, two = _inner(states, rng), AT + "attn.c_proj.weight", "extra.weight"
+    both = {step: {**state, two: np.ascontiguousarray(state[one][::-1])} for step, state in states.items()}
+    written(root, both | {at: {**both[at], one: both[at][two], two: both[at][one]}})
+    return Planted("swapped tensors", (_next(states, at, -1), at))
+
+
 @_on()
 def promised_and_absent(root: Path, states: States, rng: np.random.Generator) -> Planted:
     at = _inner(states, rng)

@@ -144,7 +144,9 @@ class _Passes:
         steps = np.array(self.survey.series.steps)
         matrices = self.recorder.matrices()
         copies = {step for one in found.findings if one.kind.startswith("identical") for step in one.steps}
-        integrity = Integrity.of([*self.unread, *found.findings, *continuity(steps, matrices, copies)])
+        breaks = continuity(steps, matrices, copies)
+        told = [one for one in found.findings if not self._foreign(one, breaks)]
+        integrity = Integrity.of([*self.unread, *told, *breaks])
         points, tested, notes = _change_points(steps, matrices)
         return SpectralDynamics(
             steps, tuple(one.label for one in self.survey.series), matrices, integrity,
@@ -152,6 +154,12 @@ class _Passes:
             family=self.survey.family, leading=self.survey.selection.leading,
             samples_per_step=self.survey.samples_per_step,
         )  # fmt: skip
+
+    def _foreign(self, finding: Finding, breaks: Sequence[Finding]) -> bool:
+        """True for most of the matrices of a checkpoint that is known as one of another run."""
+        matrices = {name for record in self.records for name, one in record.contents.items() if one.sample}
+        most = finding.kind == "reset tensors" and 2 * len(finding.tensors) > len(matrices)
+        return most and any(one.steps[-1] in finding.steps for one in breaks)
 
     def _notes(self) -> Iterator[str]:
         """Notes, with the steps where one does not hold for all readable checkpoints."""

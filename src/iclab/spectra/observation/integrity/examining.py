@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from iclab.spectra.checkpoints.names import quoted
+from iclab.spectra.observation.integrity.exchanges import exchanged
 from iclab.spectra.observation.integrity.findings import Finding, Record, names_of, shown
 from iclab.spectra.observation.integrity.mixups import returns, swapped
+from iclab.spectra.observation.integrity.resets import resets
+from iclab.spectra.observation.integrity.samples import samples
 from iclab.spectra.observation.trajectories import missing_steps, outliers
 
 __all__ = ["Integrity", "examine"]
@@ -36,6 +39,7 @@ class Integrity:
 def examine(records: Sequence[Record], unread: Sequence[int] = ()) -> Integrity:
     """Integrity of a series of records in its order; `unread` steps do not count as missing."""
     distinct = list({record.digest: record for record in records}.values())
+    matrices = list(samples(distinct))
     return Integrity.of(
         [
             *_order(records),
@@ -43,6 +47,8 @@ def examine(records: Sequence[Record], unread: Sequence[int] = ()) -> Integrity:
             *_identical([record for record in records if record.contents]),
             *returns(distinct),
             *swapped(distinct),
+            *exchanged(distinct, matrices),
+            *resets(distinct, matrices),
             *_shapes(records),
             *_numbers(records),
             *_shards(records),
