@@ -9,7 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from tests.series import AT, INDEX, KINDS, SHARDS, State, States, clean, put, written
+from tests.series import AT, CONFIG, INDEX, KINDS, SHARDS, State, States, clean, put, written
 
 __all__ = ["FAULTS", "Planted", "planted"]
 
@@ -266,6 +266,46 @@ def promised_and_absent(root: Path, states: States, rng: np.random.Generator) ->
     page["weight_map"]["transformer.h.7.mlp.c_fc.weight"] = SHARDS[1]
     index.write_text(json.dumps(page))
     return Planted("missing tensors", (at,))
+
+
+@_on()
+def shard_that_holds_it_not(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """An index that places a tensor in the other shard."""
+    at = _inner(states, rng)
+    index = written(root, states, sharded=True) / f"step{at}" / INDEX
+    page = json.loads(index.read_text())
+    name = sorted(page["weight_map"])[int(rng.integers(len(page["weight_map"])))]
+    page["weight_map"][name] = SHARDS[page["weight_map"][name] == SHARDS[0]]
+    index.write_text(json.dumps(page))
+    return Planted("misplaced tensors", (at,), broken=False)
+
+
+@_on()
+def heads_of_another_config(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    at = _inner(states, rng)
+    written(root, states)
+    (root / f"step{at}" / "config.json").write_text(json.dumps(CONFIG | {"n_head": int(rng.choice([1, 4, 8]))}))
+    return Planted("config changes", (at,))
+
+
+@_on()
+def other_weights_beside(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """Shards of another step beside the file that is read, or the same weights in another format."""
+    at = _inner(states, rng)
+    written(root, states)
+    if rng.integers(2):
+        put(root / f"step{at}", states[_next(states, at)], sharded=True)
+    else:
+        named = {step: (root / f"step{step}" / "model.safetensors") for step in states}
+        for step, file in named.items():
+            file.rename(file.with_name("weights.safetensors"))
+            np.savez(file.with_name("weights.npz"), **_plain(states[step if step != at else _next(states, at)]))
+    return Planted("other weights", (at,), broken=False)
+
+
+def _plain(state: State) -> State:
+    """The state in types that NumPy writes."""
+    return {name: a.astype(np.float32) if a.dtype == ml_dtypes.bfloat16 else a for name, a in state.items()}
 
 
 @_on()

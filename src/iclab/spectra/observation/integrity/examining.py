@@ -8,6 +8,7 @@ from itertools import pairwise
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.observation.integrity.exchanges import exchanged
 from iclab.spectra.observation.integrity.findings import Finding, Record, names_of, shown
+from iclab.spectra.observation.integrity.forms import geometries, other_files
 from iclab.spectra.observation.integrity.mixups import returns, swapped
 from iclab.spectra.observation.integrity.resets import resets
 from iclab.spectra.observation.integrity.samples import samples
@@ -52,6 +53,8 @@ def examine(records: Sequence[Record], unread: Sequence[int] = ()) -> Integrity:
             *_shapes(records),
             *_numbers(records),
             *_shards(records),
+            *geometries(records),
+            *other_files(records),
             *_gaps([*(record.step for record in records), *unread]),
             *_outliers(distinct),
             *_tied(records),
@@ -175,6 +178,9 @@ def _shards(records: Sequence[Record]) -> Iterable[Finding]:
         if record.absent:
             text = f"step {record.step} lacks what its index promises: {shown(record.absent)}"
             yield Finding("missing tensors", "error", text, (record.step,), record.absent)
+        if record.misplaced:
+            text = f"the index of step {record.step} points at shards that do not hold {shown(record.misplaced)}"
+            yield Finding("misplaced tensors", "warning", text, (record.step,), record.misplaced)
         if record.missing:
             names = ", ".join(quoted(name) for name in record.missing)
             yield Finding("missing shards", "error", f"step {record.step} lacks {names}", (record.step,))

@@ -20,6 +20,7 @@ _ONWARD, _ENDING = 1.15, 1.25  # ratio by which two steps lead farther than one 
 _BENT = 6  # one in this many states may be left for one behind it
 _FLAT = 3.0  # dimensions of a walk, by the participation of its normed increments
 _RARE = 4  # one exchange in this many checkpoints, at most
+_UNEVEN = 4.0  # ratio of squared distances of two places to the one between them, at most
 _MORE = 1.01  # ratio by which an exchange of places farther apart must save more
 
 
@@ -28,7 +29,7 @@ def exchanged(records: Sequence[Record], matrices: Sequence[Sampled]) -> Iterato
 
     On a walk and on a line, states are farther from each other the more steps are between them. An exchange is
     found where it brings all neighbors nearer, and where after it two steps lead farther than one. It is a warning
-    for the first two and the last two, which have one neighbor alone. Nothing is said of fewer than four
+    within the first three and the last three, where one neighbor alone has a say. Nothing is said of fewer than four
     checkpoints, and where steps do not increase.
     """
     steps = np.array([record.step for record in records])
@@ -56,7 +57,7 @@ def _pairs(squares: Float[np.ndarray, "step step"]) -> tuple[list[tuple[int, int
     while (pair := _best(squares[np.ix_(order, order)])) is not None and len(pairs) < max(count // _RARE, 1):
         pairs.append((int(min(order[list(pair)])), int(max(order[list(pair)]))))
         order[list(pair)] = order[list(pair)[::-1]]
-    ending = [pair for pair in pairs if pair in ((0, 1), (count - 2, count - 1))]
+    ending = [(one, two) for one, two in pairs if two - one < 3 and (one == 0 or two == count - 1)]
     least = _ENDING if any(pair[0] == 0 or pair[1] == count - 1 for pair in pairs) else _ONWARD
     return (pairs, ending) if pairs and _onward(squares[np.ix_(order, order)], least) else ([], [])
 
@@ -91,6 +92,8 @@ def _shorter(
 ) -> bool:
     """True where the exchange brings all neighbors nearer, or those of one place by far more than the others away."""
     touched = [pair for side in sides for pair in side]
+    if two == one + 2 and not 1 / _UNEVEN < rows[one][one + 1] / (rows[two][one + 1] or 1.0) < _UNEVEN:
+        return False  # one of the two is far from all
     if len(touched) == 1:  # a place at an end: the neighbor but one has to agree
         beyond = [one for one in (one - 2, two + 2) if 0 <= one < len(rows)]
         further = [(rows[one][at], rows[two][at]) if at < one else (rows[two][at], rows[one][at]) for at in beyond]
