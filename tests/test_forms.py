@@ -45,7 +45,7 @@ def test_rotations_that_differ_are_told_and_entries_that_no_head_depends_on_are_
         folder = tmp_path / f"step{step}"
         folder.mkdir()
         noise = {n: a + 0.01 * index * np.roll(a, index) for n, a in start.items()}
-        save_file({n: np.float32(a) for n, a in noise.items()}, folder / "model.safetensors")
+        save_file({n: np.asarray(a, np.float32) for n, a in noise.items()}, folder / "model.safetensors")
         (folder / "config.json").write_text(json.dumps(config | {"transformers_version": f"4.{index}"}))
     assert found(tmp_path, "config changes") == []
     (tmp_path / "step20" / "config.json").write_text(json.dumps(config | {"rope_theta": 500_000.0}))
@@ -125,6 +125,6 @@ def test_an_adapter_beside_a_model_is_no_other_form_of_it(tmp_path: Path) -> Non
 def test_a_frozen_tensor_names_the_step_at_which_it_differs(at: int, words: str, tmp_path: Path) -> None:
     states = clean("steady", 0)
     for step, state in states.items():
-        state["frozen.weight"] = np.float32(np.arange(64).reshape(8, 8) + (step == at))
+        state["frozen.weight"] = np.asarray(np.arange(64).reshape(8, 8) + (step == at), np.float32)
     texts = [one.message for one in observe(checkpoints.read(written(tmp_path, states))).integrity.findings]
     assert [words in text for text in texts if "frozen.weight" in text] == [True]
