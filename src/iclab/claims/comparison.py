@@ -37,6 +37,7 @@ class Comparison:
     unit: Unit
     drawn: bool
     kept: Bool[Array, "seed entry"] | None = None  # seeds that say something of an entry; all, if not stated
+    unstated: tuple[str, ...] = ()  # entries that are measured and of which theory says nothing
 
     @property
     def pool(self) -> Int[Array, "entry"]:
@@ -85,7 +86,7 @@ class Comparison:
         pool, drawn, kept = self.pool, self.drawn, self.kept
         return Deviations(
             self.values(), self.labels, tolerance, numerical, pool=pool, drawn=drawn, kept=kept,
-            unitless=self.unitless(),
+            unitless=self.unitless(), unstated=self.unstated,
         )  # fmt: skip
 
 
@@ -147,7 +148,17 @@ def paired(
         stated = np.outer(grid.any(axis=1), grid.any(axis=0)).ravel()
     theory, measured, below = (one[:, stated] for one in table)
     own = {axis: one[stated] for axis, one in places.items()}
-    return Comparison(theory, measured, below, tuple(labels[i] for i in np.flatnonzero(stated)), own, unit, drawn)
+    told, silent = np.flatnonzero(stated), _silent(table, found.sizes[along] if along is not None else 1)
+    return Comparison(
+        theory, measured, below, tuple(labels[i] for i in told), own, unit, drawn,
+        unstated=tuple(labels[i] for i in silent),
+    )  # fmt: skip
+
+
+def _silent(table: Sequence[Float[Array, "rows entry"]], points: int) -> Int[Array, "_"]:
+    """The first of every run of `points` entries that are measured somewhere and of which theory says nothing."""
+    known, found = (~np.isnan(one).all(axis=0).reshape(-1, points) for one in table[:2])
+    return points * np.flatnonzero(~known.any(axis=1) & found.any(axis=1))
 
 
 def _thinned(sizes: Sequence[int], most: int) -> list[Int[Array, "_"]]:
