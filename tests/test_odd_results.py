@@ -146,6 +146,20 @@ def test_points_that_a_study_leaves_out_are_not_missed() -> None:
     assert claim.verdict(result(without(1), 1 + SCATTER)).holds
 
 
+def test_points_that_differ_by_rounding_are_one() -> None:
+    times = np.array([0.15, 0.3, 0.6])
+    drawn = 1 + SCATTER[:, :3]
+    drawn[:, 1] += 1
+    both = xr.DataTree.from_dict({
+        "theory/runs": xr.Dataset({"loss": ("time", np.ones(3))}, {"time": times}),
+        "simulation/runs": xr.Dataset(
+            {"loss": (("seed", "time"), drawn)}, {"time": 3 * (times / 3 + 1e-17) * (1 + 4e-16), "seed": range(4)}
+        ),
+    })  # fmt: skip
+    verdict = Agrees("runs/loss", "It agrees.", 0.03).verdict(both)
+    assert (verdict.outcome, dict(verdict.evidence)["entries"]) == ("does not hold", "3")
+
+
 def test_a_factor_that_theory_could_not_state_is_open() -> None:
     claim = Misses("runs/loss", "It misses.", 1.2)
     assert claim.verdict(result(np.array([np.nan, 1.0, 1.0, 1.0]), 1 + SCATTER)).outcome == "open"
