@@ -17,6 +17,7 @@ from iclab.commands.terminal import note, progress
 from iclab.commands.terminal.progressing import span
 from iclab.numerics import require
 from iclab.provenance import machine_memory
+from iclab.simulation import programs
 from iclab.simulation.waiting import keeping, listening
 from iclab.store import Store
 from iclab.studies import STUDIES
@@ -137,6 +138,7 @@ def answers(
 def begin(watched: Connection, unfinished: Path | None = None, tell: Connection | None = None) -> None:
     """Start a process: its parent alone answers Ctrl-C, and where the parent ends it ends as well."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _LIFE.enter_context(programs.hushed())
     if unfinished is not None:
         _LIFE.enter_context(keeping(unfinished))
     if tell is not None:
