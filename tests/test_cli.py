@@ -106,7 +106,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
         (
             ["report", "--fulll"],
             "flags must be among -h, --help, --seeds, --full, --published, --results, --out, --clock, --quiet, "
-            "--strict, --debug, --all, --processes; got --fulll. Did you mean --full?",
+            "--strict, --cache, --verbose, --debug, --all, --processes; got --fulll. Did you mean --full?",
         ),
         (["run", "abrupt-drop", "--steps", "many"], "--steps: invalid literal for int() with base 10: 'many'"),
         (

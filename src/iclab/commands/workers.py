@@ -17,8 +17,11 @@ from iclab.commands.terminal import note, progress
 from iclab.commands.terminal.progressing import span
 from iclab.numerics import require
 from iclab.provenance import machine_memory
+from iclab.simulation import programs
 from iclab.simulation.waiting import keeping, listening
 from iclab.store import Store
+from iclab.store.cells import Cell
+from iclab.store.fresh import fresh
 from iclab.studies import STUDIES
 from iclab.study import Study
 
@@ -88,7 +91,7 @@ def fill(store: Store, missing: Mapping[str, tuple[Any, list[int]]], *, processe
         buffers = {name: all_stored.enter_context(store.buffer(STUDIES[name])) for name in shown}
         unfinished = store.folder / "tmp"
         for (name, _, _), answer in answers(jobs, processes=processes, unfinished=unfinished, told=bars.inside):
-            buffers[name].add(answer)
+            buffers[name].keep([answer])
             bars.advance(shown[name])
 
 
@@ -98,7 +101,7 @@ def answers(
     processes: int,
     unfinished: Path | None = None,
     told: Callable[[str, int, int], None] = lambda *_: None,
-) -> "Iterator[tuple[Job, xr.DataTree]]":
+) -> Iterator[tuple[Job, Cell]]:
     """The answer to each job, in the order in which they come; long ones keep their state, and tell how far they are.
 
     An interrupt ends the processes at once, and so does the end of this one, however it comes. An error in a job is
@@ -137,6 +140,7 @@ def answers(
 def begin(watched: Connection, unfinished: Path | None = None, tell: Connection | None = None) -> None:
     """Start a process: its parent alone answers Ctrl-C, and where the parent ends it ends as well."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _LIFE.enter_context(programs.hushed())
     if unfinished is not None:
         _LIFE.enter_context(keeping(unfinished))
     if tell is not None:
@@ -170,6 +174,6 @@ def _leave_with_parent(watched: Connection) -> None:
     os._exit(1)
 
 
-def _answer(job: Job) -> "xr.DataTree":
+def _answer(job: Job) -> Cell:
     name, case, seed = job
-    return STUDIES[name].run(case, (seed,)).tree
+    return fresh(STUDIES[name], case, seed)
