@@ -141,6 +141,15 @@ class TestInputs:
         assert found[5]["name"] == "drop, time"
         assert found[5]["low"] < found[5]["value"] < found[5]["high"]
 
+    def test_the_page_and_its_figure_show_the_bands(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+        np.save(tmp_path / "x.npy", rows(400))
+        words = ["report", "abrupt-drop", "--inputs", f"{tmp_path}/x.npy", "--seeds", "0", "--strict"]
+        assert main([*words, "--out", str(tmp_path)]) == 3  # nothing is judged
+        page = (tmp_path / "index.html").read_text()
+        assert "<caption>Theory of these inputs</caption>" in page
+        assert page.count('<th scope="row">level ') == 5
+        assert "Grey bands: 95 % of the spectrum's sampling." in page.replace("&#39;", "'").replace("\xa0", " ")
+
     def test_where_no_simulation_fits_theory_answers(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
         np.save(tmp_path / "x.npy", rows(60, variances=1 / np.arange(1.0, 785.0)))
         assert self.run("--inputs", f"{tmp_path}/x.npy", out=tmp_path) == 0

@@ -180,27 +180,40 @@ COMPLETED = [
     ("iclab plan tasks --err", ["--error"]),
     ("iclab report --a", ["--all"]),
     ("iclab completion z", ["zsh"]),
+    ("iclab sweep st", ["staircase", "status", "structured"]),
+    ("iclab sweep work --pl", ["--place", "--plan"]),
+    ("iclab compare --learn", ["--learning-rate"]),
+    ("iclab run staircase --inp", ["--inputs"]),
 ]
 
 
-def test_bash_completes_commands_studies_flags_and_choices(tmp_path: Path) -> None:
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("there is no bash")
-    asked = "\n".join(
-        f'COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _iclab; echo "${{COMPREPLY[*]}}"'
-        for words, _ in COMPLETED
-    )
-    (tmp_path / "asked.sh").write_text(f"{script('bash')}\n{asked}\n")
-    done = subprocess.run([bash, str(tmp_path / "asked.sh")], capture_output=True, text=True, check=True)
-    assert [line.split() for line in done.stdout.splitlines()] == [words for _, words in COMPLETED]
+ASKING = {
+    "bash": 'COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _iclab; echo "${{COMPREPLY[*]}}"',
+    "zsh": "words=({words}); CURRENT=$#words; PREFIX=$words[-1]; _iclab; print",
+    "fish": 'complete --do-complete "{words}" | string join " "',
+}
+STUBS = {
+    "zsh": """compdef() { :; }
+_files() { :; }
+compadd() { shift; print -rn -- "${(j: :)${(M)@:#$PREFIX*}}" }
+"""
+}
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_read_their_script(shell: str, tmp_path: Path) -> None:
-    text = script(shell)
-    for words in ("abrupt-drop", "--eigenvalues", "steps"):
-        assert words in text
-    if (program := shutil.which(shell)) is not None:
-        (tmp_path / "script").write_text(text)
-        subprocess.run([program, "-n", str(tmp_path / "script")], check=True)
+@pytest.mark.parametrize("shell", ASKING)
+def test_shells_complete_commands_studies_flags_and_choices(shell: str, tmp_path: Path) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"there is no {shell}")
+    asked = "\n".join(ASKING[shell].format(words=words) for words, _ in COMPLETED)
+    (tmp_path / "asked").write_text(f"{STUBS.get(shell, '')}{script(shell)}\n{asked}\n")
+    done = subprocess.run([program, str(tmp_path / "asked")], capture_output=True, text=True)
+    assert not done.stderr
+    assert [sorted(line.split()) for line in done.stdout.splitlines()] == [words for _, words in COMPLETED]
+
+
+def test_every_command_is_completed() -> None:
+    from iclab.commands.flags.scripts import commands
+    from iclab.commands.main import COMMANDS
+
+    assert list(commands()) == list(COMMANDS)

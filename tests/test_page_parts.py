@@ -175,7 +175,11 @@ def test_an_answer_names_claims_that_fail_and_that_are_open() -> None:
         verdict("Three.", float("nan"), "open", reason="one seed"),
     ]  # fmt: skip
     assert answered(several) == (
-        "1 of 3 claims hold; does not hold: two (≤ 50 %, asked ≤ 10 %); open: three (–, asked ≤ 10 %; one seed)."
+        "1 of 3 claims holds; does not hold: two (≤ 50 %, asked ≤ 10 %); open: three (one seed)."
     )
     assert answered(3 * several[1:2]).endswith("and 1 more.")
+    assert answered(2 * several) == (
+        "2 of 6 claims hold; does not hold: two (≤ 50 %, asked ≤ 10 %), two (≤ 50 %, asked ≤ 10 %); "
+        "2 are open: one seed."
+    )
     assert "nothing is judged" in answered([])

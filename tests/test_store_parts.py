@@ -273,7 +273,7 @@ def stores(words):
     Store(Path(sys.argv[1])).fetch(STUDY, Case(), 3)
 
 import iclab.commands.main as commands
-commands._COMMANDS["run"] = (None, stores)
+commands.COMMANDS["run"] = (None, stores)
 sys.exit(main(["run"]))
 """
     root = Path(__file__).parents[1]

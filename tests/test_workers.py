@@ -34,7 +34,7 @@ def command(words):
 
 if __name__ == "__main__":
     workers._answer = stay
-    main._COMMANDS["run"] = (None, command)
+    main.COMMANDS["run"] = (None, command)
     sys.exit(main.main(["run"]))
 """
 

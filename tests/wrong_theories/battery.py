@@ -14,7 +14,7 @@ from iclab.studies import STUDIES
 from iclab.study import Result
 from iclab.study import study as study_module
 
-__all__ = ["Wrong", "judged_under", "replaced", "scaled", "stored", "unnoticed"]
+__all__ = ["Wrong", "judged_under", "scaled", "stored"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Wrong:
     change: Callable[[Callable[..., Any]], Callable[..., Any]]  # of the right function into a wrong one
     studies: tuple[str, ...]
     seeds: int | None = None  # where more are needed than a quick case has
+    owner: type | None = None  # the class of a method
 
 
 def scaled(factor: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -34,24 +35,28 @@ def scaled(factor: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @contextmanager
-def replaced(right: Callable[..., Any], wrong: Callable[..., Any]) -> Iterator[int]:
-    """A function replaced in every module of the package that binds it; the number of its names is yielded."""
-    bound = [
-        (module, name)
-        for path, module in list(sys.modules.items())
-        if module is not None and (path == "iclab" or path.startswith("iclab."))
-        for name, value in list(vars(module).items())
-        if value is right
-    ]
+def replaced(wrong: Wrong) -> Iterator[int]:
+    """A function replaced wherever it is bound; the number of its names is yielded."""
+    right, other = wrong.function, wrong.change(wrong.function)
+    bound = list(_bindings(right, wrong.owner))
     study_module._once.cache_clear()
-    for module, name in bound:
-        setattr(module, name, wrong)
+    for place, name in bound:
+        setattr(place, name, other)
     try:
         yield len(bound)
     finally:
-        for module, name in bound:
-            setattr(module, name, right)
+        for place, name in bound:
+            setattr(place, name, right)
         study_module._once.cache_clear()
+
+
+def _bindings(right: Callable[..., Any], owner: type | None) -> Iterator[tuple[Any, str]]:
+    """The class of a method, or each module of the package that binds a function, with the name of it there."""
+    modules = [
+        one for path, one in list(sys.modules.items()) if path.partition(".")[0] == "iclab" and one is not None
+    ]
+    for place in [owner] if owner else modules:
+        yield from ((place, name) for name, value in list(vars(place).items()) if value is right)
 
 
 @lru_cache(maxsize=8)
@@ -66,15 +71,10 @@ def judged_under(wrong: Wrong, name: str) -> list[str]:
     A theory that its own checks refuse, as a flow along which the loss rises, has the outcome "refused".
     """
     one, result = STUDIES[name], stored(name, wrong.seeds)
-    with replaced(wrong.function, wrong.change(wrong.function)) as names:
-        assert names > 0, f"{wrong.name}: no module binds {wrong.function.__qualname__}"
+    with replaced(wrong) as names:
+        assert names > 0, f"{wrong.name}: nothing binds {wrong.function.__qualname__}"
         try:
             changed = one.theorized(one.quick, result)
         except ArithmeticError:
             return ["refused"]
     return [verdict.outcome for verdict in one.verdicts(changed)]
-
-
-def unnoticed(wrong: Wrong) -> list[str]:
-    """The studies in which every claim holds under a wrong theory."""
-    return [name for name in wrong.studies if set(judged_under(wrong, name)) == {"holds"}]

@@ -21,14 +21,24 @@ def answered(verdicts: Sequence[Verdict]) -> str:
         count = "The claim holds" if len(held) == 1 else f"All {len(held)} claims hold"
         return f"{count}; closest to its bound: {_said(closest)}."
     failed = _named("does not hold", [one for one in verdicts if one.outcome == "does not hold"])
-    left = _named("open", [one for one in verdicts if one.outcome == "open"])
-    return f"{len(held)} of {len(verdicts)} claims hold; {'; '.join(part for part in (failed, left) if part)}."
+    left = [one for one in verdicts if one.outcome == "open"]
+    together = [_open(reason, left) for reason in dict.fromkeys(one.reason for one in left)]
+    count = f"{len(held)} of {len(verdicts)} claims {'holds' if len(held) == 1 else 'hold'}"
+    return f"{count}; {'; '.join(part for part in (failed, *together) if part)}."
 
 
 def _used(verdict: Verdict) -> float:
     """Share of what was asked for that is used up; 0 where it is not known."""
     value, bound = (verdict.value, verdict.yardstick) if verdict.at_most else (verdict.yardstick, verdict.value)
     return value / bound if bound and np.isfinite(value) else 0.0
+
+
+def _open(reason: str, left: Sequence[Verdict]) -> str:
+    """The open verdicts of one reason: by their number where they are several."""
+    same = [one for one in left if one.reason == reason]
+    if len(same) == 1 or not reason:
+        return _named("open", same)
+    return f"{len(same)} are open: {reason}"
 
 
 def _named(word: str, verdicts: Sequence[Verdict]) -> str:
@@ -41,5 +51,6 @@ def _named(word: str, verdicts: Sequence[Verdict]) -> str:
 def _said(verdict: Verdict) -> str:
     sentence = verdict.meaning.rstrip(".")
     sentence = sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
-    reason = f"; {verdict.reason}" if verdict.reason and verdict.outcome == "open" else ""
-    return f"{sentence} ({verdict.number}, asked {verdict.bound}{reason})"
+    reason = verdict.reason if verdict.outcome == "open" else ""
+    numbers = f"{verdict.number}, asked {verdict.bound}" if verdict.known or not reason else ""
+    return f"{sentence} ({'; '.join(part for part in (numbers, reason) if part)})"

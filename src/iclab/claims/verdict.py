@@ -55,6 +55,11 @@ class Verdict:
         return self.outcome == "holds"
 
     @property
+    def known(self) -> bool:
+        """True where the data bound what is measured."""
+        return bool(np.isfinite(self.value))
+
+    @property
     def word(self) -> str:
         """The outcome; an open one with its reason."""
         return f"open: {self.reason}" if self.reason and self.outcome == "open" else self.outcome
@@ -75,7 +80,7 @@ class Verdict:
     @property
     def answer(self) -> str:
         """The verdict as an answer: what agrees, how well, what was asked, what would have been noticed."""
-        if np.isnan(self.value):
+        if not self.known and self.outcome == "open":
             return self.word
         said = f"{self.measure}: {self.number} (95 %), asked {self.bound}"
         return f"{self.word}; {said}" + (f"; would notice {self.noticed}" if self.noticed else "")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from iclab.attention import Layer, MergedAttention, SeparateAttention
+from iclab.commands.flags.parsing import parsed
 from iclab.commands.inputs import FLAGS, measured, shortened
-from iclab.commands.terminal import note, parsed, print_verdicts, writable
+from iclab.commands.terminal import note, print_verdicts, writable
 from iclab.commands.verdicts import SCHEMA, as_json, exit_code
 from iclab.numerics import require
 from iclab.overlay.conventions import Conventions

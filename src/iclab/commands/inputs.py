@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import tyro
 
-from iclab.attention import MergedAttention, SeparateAttention
 from iclab.commands.studies import named
 from iclab.commands.terminal import note, print_table
 from iclab.commands.verdicts import SCHEMA
@@ -20,14 +19,15 @@ from iclab.problem import SHRINKAGES, InputSample, Regression, given_covariance,
 from iclab.study import Study
 
 if TYPE_CHECKING:
-    from iclab.theory.dynamics import Band
+    from iclab.report.sampling import Bands
 
-__all__ = ["FLAGS", "Bands", "bands", "measured", "print_bands", "shortened", "theory_alone"]
+__all__ = ["FLAGS", "NAMES", "measured", "measured_case", "print_bands", "sampled", "shortened", "theory_alone"]
 
 FLAGS = """Data in the place of a spectrum: --inputs X.npy (or .csv, .parquet, .safetensors:NAME, .npz:NAME), an
 example in each row, --uncentered to keep their mean, --shrinkage none|linear; or --covariance C.npy."""
+NAMES = ("--inputs", "--covariance", "--uncentered", "--shrinkage")
 LARGE = 200  # dimensions from which on memory and time are said first
-SHOWN = 8  # levels in a table; of more the first ones and the last
+_KINDS: dict[str, dict[str, Any]] = {"--uncentered": {"action": "store_true"}, "--shrinkage": {"default": "none"}}
 SECONDS = 3e-10  # of one core for each of D³ products of a decomposition
 DECOMPOSITIONS = 8.0  # of D × D numbers that are held at once, in units of these
 ALONE = 4e9  # bytes of the statistics of a drawn training set, above which theory answers alone
@@ -39,10 +39,8 @@ def measured(words: Sequence[str]) -> tuple[list[str], InputSample | None]:
     Raises ValueError for data beside a spectrum, and for what has no covariance.
     """
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    early.add_argument("--inputs")
-    early.add_argument("--covariance")
-    early.add_argument("--uncentered", action="store_true")
-    early.add_argument("--shrinkage", default="none")
+    for name in NAMES:
+        early.add_argument(name, **_KINDS.get(name, {}))
     try:
         asked, rest = early.parse_known_args(words)
     except argparse.ArgumentError as error:
@@ -105,6 +103,11 @@ class Alone:
     json: bool = False
 
 
+def measured_case(case: Any, sample: InputSample | None) -> Any:
+    """The same case, whose problem knows the data that it was measured on."""
+    return case if sample is None else replace(case, problem=case.problem.measured_on(sample))
+
+
 def theory_alone(words: Sequence[str], sample: InputSample) -> int | None:
     """Print levels and drop times where no simulation of the inputs fits; None where one does.
 
@@ -126,8 +129,8 @@ def theory_alone(words: Sequence[str], sample: InputSample) -> int | None:
     )
     asked = tyro.cli(Alone, args=shortened(words[1:]), prog="iclab run", return_unknown_args=True)[0]
     given = {name: getattr(asked, name) for name in ("heads", "initial") if getattr(asked, name) is not None}
-    case = replace(study.quick, problem=asked.problem, **given)
-    found = bands(study, case, sample)
+    case = measured_case(replace(study.quick, problem=asked.problem, **given), sample)
+    found = sampled(study, case)
     if asked.json:
         plain = {"schema": SCHEMA, "study": study.name, "case": asdict(case), "seeds": [], "seconds": 0.0}
         print(json.dumps(plain | {"verdicts": [], "numbers": None, "figure": None, "inputs": found.plain()}))
@@ -136,64 +139,18 @@ def theory_alone(words: Sequence[str], sample: InputSample) -> int | None:
     return 0
 
 
-@dataclass(frozen=True)
-class Bands:
-    """Levels and drop times of a problem, each with the ends of its 95 % interval, as rows of a table."""
+def sampled(study: Study, case: Any) -> "Bands":
+    """What sampling leaves open of the levels and drop times of a case measured on data."""
+    from iclab.report.sampling import bands
 
-    rows: tuple[tuple[str, float, float, float], ...]
-    tails: float | None  # least loss with the fourth moments of rows / that of normal inputs, where tails are heavy
-
-    def plain(self) -> dict[str, Any]:
-        """The bands as JSON takes them."""
-        entries = [{"name": name, "value": v, "low": _number(a), "high": _number(b)} for name, v, a, b in self.rows]
-        return {"bands": entries, "tails": self.tails}
+    return bands(study, case)
 
 
-def bands(study: Study, case: Any, sample: InputSample) -> Bands:
-    """The bands of a case with this spectrum; drop times from its first start, where its heads have rank one."""
-    from iclab.theory import dynamics
-
-    problem = case.problem.measured_on(sample)
-    start = None if study.start is None else study.start(case, 0)
-    if not (isinstance(start, MergedAttention) or (isinstance(start, SeparateAttention) and start.rank == 1)):
-        start = None
-    levels = dynamics.level_band(problem)
-    rows = [_row(f"level {m}", levels, m) for m in _shown(len(levels.value))]
-    if start is not None:
-        try:
-            times = dynamics.drop_band(problem, start)
-            several = len(times.value) > 1
-            rows += [
-                _row(f"drop {m + 1}, time" if several else "drop, time", times, m) for m in _shown(len(times.value))
-            ]
-        except (ValueError, ArithmeticError) as error:
-            note(f"drop times are not predicted: {error}")
-    own = dynamics.measured_levels(problem)
-    heavy = problem.sampling is not None and any(text.startswith("tails") for text in problem.sampling.notes)
-    return Bands(tuple(rows), float(own[-1] / levels.value[-1]) if own is not None and heavy else None)
-
-
-def print_bands(found: Bands) -> None:
+def print_bands(found: "Bands") -> None:
     """A table of levels and drop times, with what the sampling of the rows leaves open."""
     header = ("theory of these inputs", "value", "95 % of the spectrum's sampling")
-    print_table(header, [(name, f"{value:.4g}", _interval(low, high)) for name, value, low, high in found.rows])
+    print_table(header, found.words)
     if found.tails is not None:
         print(
             f"with the fourth moments of these rows the least loss is {found.tails:.3g} times that of normal inputs"
         )
-
-
-def _row(name: str, band: "Band", entry: int) -> tuple[str, float, float, float]:
-    return name, float(band.value[entry]), float(band.low[entry]), float(band.high[entry])
-
-
-def _shown(count: int) -> list[int]:
-    return list(range(count)) if count <= SHOWN else [*range(SHOWN - 1), count - 1]
-
-
-def _interval(low: float, high: float) -> str:
-    return f"{low:.4g} to {high:.4g}" if np.isfinite(low) and np.isfinite(high) else "not known"
-
-
-def _number(value: float) -> float | None:
-    return value if np.isfinite(value) else None

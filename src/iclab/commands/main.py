@@ -15,7 +15,7 @@ from iclab.commands.terminal import fail, note
 from iclab.commands.verdicts import INTERRUPTED
 from iclab.numerics import did_you_mean, plain
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main"]
 
 # One thread for each process: seeds run in parallel, and small matrices gain nothing from more.
 _ONE_THREAD = {
@@ -97,20 +97,20 @@ def _debugged(words: Sequence[str]) -> bool:
 
 def _command(words: Sequence[str]) -> int:
     command, rest = (words[0], words[1:]) if words else ("--help", [])
-    name = {plain(one): one for one in _COMMANDS}.get(plain(command), command)
-    if name in _COMMANDS:
-        return _COMMANDS[name][1](rest)
+    name = {plain(one): one for one in COMMANDS}.get(plain(command), command)
+    if name in COMMANDS:
+        return COMMANDS[name][1](rest)
     if plain(command) in ("version", "v"):
         from iclab.provenance import computing
 
         print(computing())
         return 0
     if command not in ("-h", "--help", "help"):
-        near = did_you_mean(command, _COMMANDS)
-        raise ValueError(f"command must be one of {', '.join(_COMMANDS)}; got {command!r}.{near} See `iclab --help`.")
+        near = did_you_mean(command, COMMANDS)
+        raise ValueError(f"command must be one of {', '.join(COMMANDS)}; got {command!r}.{near} See `iclab --help`.")
     from iclab.commands.flags.helptext import listed, wrapped
 
-    rows = [(one, about) for one, (about, _) in _COMMANDS.items()]
+    rows = [(one, about) for one, (about, _) in COMMANDS.items()]
     lines = ["usage: iclab COMMAND [FLAGS]", "", *wrapped(_ABOUT, 78), "", "commands:", *listed(rows), "", *_EXAMPLES]
     print("\n".join(lines))
     raise SystemExit(0)
@@ -166,7 +166,7 @@ _EXAMPLES = (
     "  iclab report", "  iclab COMMAND --help",
 )  # fmt: skip
 
-_COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
+COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     "run": ("put the question of one study: theory, simulation, verdict and figure", _later("run")),
     "report": ("studies, or one case of your own, on one page", _report),
     "compare": ("lay theory under the log of a training run of your own", _later("compare")),

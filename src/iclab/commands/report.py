@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from iclab.commands.flags.cases import asked
 from iclab.commands.flags.options import Clock, Options, apart, chosen_preset
 from iclab.commands.flags.parsing import parsed
+from iclab.commands.inputs import measured, measured_case, theory_alone
 from iclab.commands.studies import named
 from iclab.commands.terminal import print_verdicts, writable
 from iclab.commands.verdicts import exit_code
@@ -29,7 +30,7 @@ ABOUT = "Run studies and write one page with figures, verdicts and numbers; of o
 
 EXAMPLES = (
     "iclab report", "iclab report --all", "iclab report staircase mode-staging",
-    "iclab report staircase --eigenvalues .5 .3 .2 --context-length 8",
+    "iclab report staircase --eigenvalues .5 .3 .2 --context-length 8", "iclab report staircase --inputs X.npy",
 )  # fmt: skip
 
 
@@ -49,15 +50,19 @@ def report(words: Sequence[str]) -> int:
     """Compute what is missing, write the page, print the verdicts. Returns the exit code."""
     from iclab.report import write
 
+    words, sample = measured(words)
+    if sample is not None and (code := theory_alone(words, sample)) is not None:
+        return code
     names, flags = apart([word for word in words if word != "--only"], Report)  # which version 0.1.0 asked for
     require("--only" not in words or bool(names), "only must hold at least one value; got none. Name a study.")
     studies = list(dict.fromkeys(named(name).name for name in names))
+    require(sample is None or len(studies) == 1, f"--inputs must go to one study; got {len(studies)}. Name one.")
     cases: list[tuple[Study, Any, int]]
     if len(studies) == 1:
         study = STUDIES[studies[0]]
         preset = chosen_preset(study, flags)
         case, options = asked(study, preset.case, flags, Report, command="report")
-        cases = [(study, case, _seeds(preset.seeds, options))]
+        cases = [(study, measured_case(case, sample), _seeds(preset.seeds, options))]
     else:
         options = _options(flags)
         chosen = [STUDIES[name] for name in studies or STUDIES]

@@ -13,7 +13,7 @@ from iclab.claims import Verdict
 from iclab.commands.flags.cases import asked
 from iclab.commands.flags.helptext import listed, wrapped
 from iclab.commands.flags.options import Options, apart, chosen_preset
-from iclab.commands.inputs import FLAGS, bands, measured, print_bands, theory_alone
+from iclab.commands.inputs import FLAGS, measured, measured_case, print_bands, sampled, theory_alone
 from iclab.commands.studies import named
 from iclab.commands.terminal import note, print_verdicts, writable
 from iclab.commands.verdicts import SCHEMA, as_json, exit_code
@@ -56,6 +56,7 @@ def run(words: Sequence[str]) -> int:
     study = named(names[0] if names else "")
     preset = chosen_preset(study, flags)
     case, options = asked(study, preset.case, flags, RunOptions, command="run")
+    case = measured_case(case, sample)
     processes = None if options.processes is None else whole_number("processes", options.processes)
     seeds = preset.seeds if options.seeds is None else options.seeds
     store, written = _opened(options, study, case, seeds)
@@ -70,6 +71,7 @@ def run(words: Sequence[str]) -> int:
     numbers = whole if study.asked(seeds) or study.simulation is None else None
     verdicts = study.verdicts(result)
     code = exit_code(verdicts, strict=options.strict)
+    found = None if sample is None else sampled(study, case)
     page = None
     if options.page and written:
         from iclab.commands.report import entries_of
@@ -77,12 +79,12 @@ def run(words: Sequence[str]) -> int:
 
         page = write(shown / f"{stem}-page", entries_of([(study, case, result)], store, clock=options.clock))
     if options.json:
-        inputs = {} if sample is None else {"inputs": bands(study, case, sample).plain()}
+        inputs = {} if found is None else {"inputs": found.plain()}
         print(json.dumps(_summary(study, result, verdicts, numbers, figures, page) | inputs, allow_nan=False))
         return code
     print_verdicts(study.name, verdicts)
-    if sample is not None:
-        print_bands(bands(study, case, sample))
+    if found is not None:
+        print_bands(found)
     print(f"numbers: {numbers}" if numbers else "theory alone: no seeds were asked for, and nothing is kept")
     for figure in figures:
         print(f"figure:  {figure}")
@@ -123,7 +125,7 @@ def _opened(options: RunOptions, study: Study, case: Any, seeds: int) -> tuple[S
 
 def _drawn(study: Study, case: Any, result: "xr.DataTree", stem: Path, options: RunOptions) -> list[Path]:
     """The figure in each form, drawn unless its files are of this very result. Returns the files."""
-    stamp = _stamp(study, result, options)
+    stamp = _stamp(study, case, result, options)
     paths = [Path(f"{stem}.{form}") for form in dict.fromkeys(options.format)]
     missing = [path for path in paths if not (path.exists() and stamp.encode() in path.read_bytes())]
     if missing:
@@ -136,11 +138,12 @@ def _drawn(study: Study, case: Any, result: "xr.DataTree", stem: Path, options: 
     return paths
 
 
-def _stamp(study: Study, result: "xr.DataTree", options: RunOptions) -> str:
+def _stamp(study: Study, case: Any, result: "xr.DataTree", options: RunOptions) -> str:
     """A word that names all that a figure follows from: numbers, options, and the code that draws."""
     drawing = [Path(inspect.getfile(study.figure)), *sorted((Path(__file__).parents[1] / "figures").glob("*.py"))]
     ages = [path.stat().st_mtime_ns for path in drawing if path.exists()]
-    whole = f"{__version__} {digest(result)} {options.clock} {options.figure_size} {ages}"
+    sampling = getattr(getattr(case, "problem", None), "sampling", None)
+    whole = f"{__version__} {digest(result)} {options.clock} {options.figure_size} {ages} {sampling}"
     return f"iclab-{hashlib.sha256(whole.encode()).hexdigest()[:32]}"
 
 

@@ -13,9 +13,11 @@ FAILED, INPUT, OPEN, LEFT, INTERRUPTED = 1, 2, 3, 4, 130  # exit codes; 0 where 
 
 
 def exit_code(verdicts: Iterable[Verdict], *, strict: bool) -> int:
-    """0; under `strict` 1 where a claim does not hold, else 3 where one is open."""
-    outcomes = {verdict.outcome for verdict in verdicts} if strict else set()
-    return FAILED if "does not hold" in outcomes else OPEN if "open" in outcomes else 0
+    """0; under `strict` 1 where a claim does not hold, else 3 where one is open or nothing is judged."""
+    outcomes = {verdict.outcome for verdict in verdicts}
+    if not strict or outcomes == {"holds"}:
+        return 0
+    return FAILED if "does not hold" in outcomes else OPEN
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:

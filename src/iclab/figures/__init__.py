@@ -10,6 +10,7 @@ from iclab.figures.marks import (
     dashed_line,
     end_label,
     level_lines,
+    level_spans,
     loss_axes,
     mean_points,
     pale,
@@ -23,6 +24,6 @@ from iclab.figures.style import INK, PALETTE
 
 __all__ = [
     "COLORS", "FORMS", "INK", "MARKS", "PALETTE", "TIME", "as_bytes", "caption", "colored", "colors", "dashed_line",
-    "drawn", "drawn_narrow", "end_label", "inline", "level_lines", "loss_axes", "mean_points", "pale",
+    "drawn", "drawn_narrow", "end_label", "inline", "level_lines", "level_spans", "loss_axes", "mean_points", "pale",
     "second_axis", "seed_dots", "seed_lines", "seeds", "sketched", "stacked", "theory_line", "theory_lines",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "COLORS", "MARKS", "Item", "colored", "colors", "dashed_line", "end_label", "level_lines",
+    "COLORS", "MARKS", "Item", "colored", "colors", "dashed_line", "end_label", "level_lines", "level_spans",
     "loss_axes", "mean_points", "pale", "seed_dots", "seed_lines", "seeds", "theory_line", "theory_lines",
 ]  # fmt: skip
 
@@ -29,6 +29,7 @@ MARKS = {
     "dots": "Open circles: simulation, one for each seed.",
     "means": "Dots: means over seeds, with two standard errors.",
     "levels": "Dotted lines: {}.",
+    "spans": "Grey bands: {}.",
 }
 """The words of a caption about each kind of mark."""
 
@@ -143,6 +144,16 @@ def level_lines(axes: "Axes", levels: Iterable[float], *, label: str | None = No
     _used(axes, "levels", label)
     for i, level in enumerate(np.asarray(levels)):
         axes.axhline(level, color="#777777", lw=0.8, ls=":", zorder=1, label=label if i == 0 else None)
+
+
+def level_spans(axes: "Axes", low: Iterable[float], high: Iterable[float], *, label: str) -> None:
+    """The intervals of levels: bands across the panel; those that are not known, or of no width, are left out."""
+    ends = np.stack([np.asarray(low, dtype=float), np.asarray(high, dtype=float)], axis=1)
+    known = ends[np.isfinite(ends).all(1) & (ends[:, 1] > ends[:, 0])]
+    for i, (below, above) in enumerate(known):
+        axes.axhspan(below, above, color="#777777", alpha=0.18, lw=0, zorder=0.5, label=label if i == 0 else None)
+    if len(known):
+        _used(axes, "spans", label)
 
 
 def end_label(axes: "Axes", text: str, height: float, *, color: str = INK) -> None:

@@ -91,7 +91,7 @@ def scanned(
 
 def vertex(
     middle: Float[np.ndarray, "*n"] | float, errors: Float[np.ndarray, "3 *n"], factor: float
-) -> Float[np.ndarray, "*n"]:
+) -> Float[np.ndarray, "*n"] | np.floating:
     """The least point of the parabola in log x through errors at a point over the factor, at it, and times it."""
     below, here, above = errors
     return middle * factor ** ((below - above) / (2 * (below - 2 * here + above)))

@@ -78,7 +78,7 @@ def _short(rate: float) -> float:
     return rounded if rounded <= rate else float(f"{rate * 0.995:.3g}")
 
 
-def _long(steps: float) -> int:
+def _long(steps: int | float) -> int:
     """Two digits, upwards."""
     unit = 10 ** max(len(str(ceil(steps))) - 2, 0)
     return ceil(steps / unit) * unit

@@ -83,6 +83,8 @@ class Entry:
     formulas: Sequence["Formula"] = ()
     symbols: Sequence[tuple[str, str, str]] = ()
     """Symbol, words and unit of each variable."""
+    bands: Sequence[tuple[str, str, str]] = ()
+    """Levels and drop times with what the sampling of data leaves open of them."""
 
     @property
     def title(self) -> str:

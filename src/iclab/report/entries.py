@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from iclab import figures
 from iclab.report import tables
 from iclab.report.document import Drawing, Entry, File
+from iclab.report.sampling import bands, measured
 from iclab.report.shell import command
 
 if TYPE_CHECKING:
@@ -54,4 +55,5 @@ def entry(study: "Study", case: Any, result: "xr.DataTree", netcdf: bytes, *, cl
         unjudged=study.unjudged,
         formulas=study.formulas,
         symbols=tables.symbols(result),
+        bands=bands(study, case).words if measured(case) else (),
     )

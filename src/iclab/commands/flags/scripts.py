@@ -6,8 +6,9 @@ from typing import Any
 
 from iclab.commands.flags.cases import form_of
 from iclab.commands.flags.table import Flag, flags_of
+from iclab.commands.inputs import NAMES
 
-__all__ = ["script"]
+__all__ = ["commands", "script"]
 
 
 @dataclass(frozen=True)
@@ -16,44 +17,55 @@ class _Words:
 
     first: tuple[str, ...]  # names that may stand behind the command
     flags: Mapping[str, Sequence[Flag]]  # by such a name; "" without one
+    data: bool = False  # True where data may stand in the place of a spectrum
 
 
 def script(shell: str) -> str:
     """The script of a shell: bash, zsh or fish."""
-    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](_commands())
+    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](commands())
 
 
-def _commands() -> dict[str, _Words]:
+def commands() -> dict[str, _Words]:
+    """The words of each command."""
+    from iclab.commands.compare import STUDIES as COMPARED
+    from iclab.commands.compare import Compare
     from iclab.commands.completion import Completion
     from iclab.commands.report import Report
     from iclab.commands.results import Results
     from iclab.commands.run import RunOptions
     from iclab.commands.studies import Studies
+    from iclab.commands.sweeps.flags import Cancel, Collect, Status, Work
+    from iclab.commands.sweeps.flags import Options as SweepOptions
     from iclab.inspection.flags import Inspect
     from iclab.planning.questions import QUESTIONS
     from iclab.studies import STUDIES
 
-    def asking(options: type) -> _Words:
+    def asking(options: type, *, data: bool = False, **others: type) -> _Words:
         own = {name: flags_of(form_of(study.quick, options)) for name, study in STUDIES.items()}
-        return _Words(tuple(own), {"": flags_of(options), **own})
+        more = {name: flags_of(form) for name, form in others.items()}
+        return _Words((*more, *own), {"": flags_of(options), **own, **more}, data)
 
-    def alone(form: Any) -> _Words:
+    def alone(form: Any, first: Sequence[str] = (), *, data: bool = False) -> _Words:
         flags = flags_of(form)
-        return _Words(next((flag.choices for flag in flags if flag.positional), ()), {"": flags})
+        choices = next((flag.choices for flag in flags if flag.positional), ())
+        return _Words(tuple(first) or choices, {"": flags}, data)
 
     return {
-        "run": asking(RunOptions), "report": asking(Report), "studies": alone(Studies),
+        "run": asking(RunOptions, data=True), "report": asking(Report, data=True),
+        "compare": alone(Compare, tuple(COMPARED), data=True),
+        "studies": alone(Studies),
         "plan": _Words(tuple(QUESTIONS), {"": (), **{name: flags_of(form) for name, form in QUESTIONS.items()}}),
-        "inspect": alone(Inspect), "results": alone(Results), "completion": alone(Completion),
+        "inspect": alone(Inspect), "sweep": asking(SweepOptions, work=Work, status=Status, cancel=Cancel),
+        "collect": alone(Collect), "results": alone(Results), "completion": alone(Completion),
     }  # fmt: skip
 
 
-def _names(flags: Sequence[Flag]) -> list[str]:
-    """Each flag as short as it can be."""
+def _names(words: _Words, first: str = "") -> list[str]:
+    """Each flag behind such a name as short as it can be."""
+    flags = words.flags[first]
     shorts = [flag.short for flag in flags]
-    return [flag.short if shorts.count(flag.short) == 1 else flag.name for flag in flags if not flag.positional] + [
-        "--help"
-    ]
+    short = [flag.short if shorts.count(flag.short) == 1 else flag.name for flag in flags if not flag.positional]
+    return [*short, *(NAMES if words.data else ()), "--help"]
 
 
 def _choices(commands: Mapping[str, _Words]) -> dict[str, tuple[str, ...]]:
@@ -65,8 +77,8 @@ def _shell(commands: Mapping[str, _Words], *, given: str, offered: str) -> str:
     """The cases of a POSIX shell: `given` are the words so far, `offered` is said of those that are offered."""
     cases: list[tuple[str, Sequence[str]]] = []
     for name, words in commands.items():
-        cases += [(f'"{name}:{first}:-"*', _names(flags)) for first, flags in words.flags.items() if first]
-        cases.append((f'"{name}:"*":-"*', _names(words.flags[""])))
+        cases += [(f'"{name}:{first}:-"*', _names(words, first)) for first in words.flags if first]
+        cases.append((f'"{name}:"*":-"*', _names(words)))
         cases += [(f'"{name}:"*', words.first)] if words.first else []
     lines = ['  case "$before" in']
     for flag, choices in _choices(commands).items():
@@ -118,9 +130,9 @@ def _fish(commands: Mapping[str, _Words]) -> str:
         seen = f"__fish_seen_subcommand_from {name}"
         if words.first:
             lines.append(f"complete -c iclab -f -n '{seen}' -a '{' '.join(words.first)}'")
-        for first, flags in words.flags.items():
+        for first in words.flags:
             when = f"{seen}; and __fish_seen_subcommand_from {first}" if first else seen
-            lines.append(f"complete -c iclab -n '{when}' -a '{' '.join(_names(flags))}'")
+            lines.append(f"complete -c iclab -n '{when}' -a '{' '.join(_names(words, first))}'")
     for flag, choices in _choices(commands).items():
         lines.append(f"complete -c iclab -x -l {flag[2:]} -a '{' '.join(choices)}'")
     return "\n".join(lines)

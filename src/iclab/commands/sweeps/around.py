@@ -4,10 +4,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from iclab.commands.flags.parsing import parsed
 from iclab.commands.sweeps.collect import written_view
 from iclab.commands.sweeps.display import displayed
 from iclab.commands.sweeps.page import write_page
-from iclab.commands.terminal import parsed, writable
+from iclab.commands.terminal import writable
 from iclab.commands.verdicts import INTERRUPTED, LEFT
 from iclab.numerics import one_of, require
 from iclab.planning.questions import QUESTIONS

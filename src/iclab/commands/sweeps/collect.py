@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iclab.commands.flags.parsing import parsed
 from iclab.commands.sweeps.flags import Collect
-from iclab.commands.terminal import note, parsed
+from iclab.commands.terminal import note
 from iclab.sweeps.grids.plan import SweepPlan, plans_in, read_plan
 from iclab.sweeps.joining import forms
 from iclab.sweeps.joining.joined import STATUS, joined, united

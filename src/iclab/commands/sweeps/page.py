@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from iclab.commands.flags.parsing import parsed
 from iclab.commands.sweeps.collect import plans_of
 from iclab.commands.sweeps.flags import SweepReport
-from iclab.commands.terminal import parsed, print_table
+from iclab.commands.terminal import print_table
 from iclab.commands.verdicts import FAILED, OPEN
 from iclab.files import written_whole
 from iclab.studies import STUDIES

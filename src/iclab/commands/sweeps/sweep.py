@@ -11,11 +11,12 @@ from typing import Annotated, Any
 
 import tyro
 
+from iclab.commands.flags.parsing import parsed
 from iclab.commands.studies import named
 from iclab.commands.sweeps.collect import written_view
 from iclab.commands.sweeps.display import displayed
 from iclab.commands.sweeps.flags import Cancel, Options, Status, Sweep, Work
-from iclab.commands.terminal import note, parsed, writable
+from iclab.commands.terminal import note, writable
 from iclab.commands.verdicts import INTERRUPTED, LEFT
 from iclab.numerics import require
 from iclab.study import Study

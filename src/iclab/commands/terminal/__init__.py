@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 from iclab.lazy import door
 
 if TYPE_CHECKING:
-    from iclab.commands.flags.parsing import parsed
     from iclab.commands.terminal import messages, progressing, tables
     from iclab.commands.terminal.messages import fail, note, writable, writable_pdf
     from iclab.commands.terminal.progressing import Progress, progress
     from iclab.commands.terminal.tables import print_table, print_verdicts
 
 __all__ = [
-    "Progress", "fail", "messages", "note", "parsed", "print_table", "print_verdicts", "progress", "progressing",
+    "Progress", "fail", "messages", "note", "print_table", "print_verdicts", "progress", "progressing",
     "tables", "writable", "writable_pdf",
 ]  # fmt: skip
 
@@ -21,7 +20,6 @@ if not TYPE_CHECKING:
         __name__,
         __all__,
         {
-            "parsed": "iclab.commands.flags.parsing",
             **dict.fromkeys(("fail", "note", "writable", "writable_pdf"), "iclab.commands.terminal.messages"),
             **dict.fromkeys(("Progress", "progress"), "iclab.commands.terminal.progressing"),
             **dict.fromkeys(("print_table", "print_verdicts"), "iclab.commands.terminal.tables"),

@@ -25,13 +25,15 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_verdicts(study: str, verdicts: Sequence[Verdict]) -> None:
-    """The name of a study and a table of its verdicts, each claim as a sentence; nothing where nothing is claimed."""
-    if verdicts:
-        print(study)
-        print_table(
-            ("claim", "what is measured", "95 %", "asked", "would notice", "verdict"),
-            [(one.meaning, one.measure, one.number, one.bound, one.noticed, one.word) for one in verdicts],
-        )
+    """The name of a study and its verdicts: each claim as a sentence, with the answer below it."""
+    if not verdicts:
+        return
+    print(study)
+    width = shutil.get_terminal_size().columns
+    for one in verdicts:
+        for text, indent in ((one.meaning, _GAP), (one.answer, 2 * _GAP)):
+            for line in textwrap.wrap(text, max(width - indent, 20), break_on_hyphens=False, break_long_words=False):
+                print(" " * indent + line)
 
 
 def _widths(lines: Sequence[Sequence[str]], space: int) -> list[int]:

@@ -211,6 +211,7 @@ def loss_panel(axes: Axes, view: View, *, title: str, exact: tuple[str, str] = F
     """Loss against time: theory, every seed of the largest training set, plateau levels."""
     flow = view.theory[exact[0]]
     figures.level_lines(axes, first_seed(view.theory.levels.loss), label="plateaus of theory")
+    _sampling_spans(axes, view.case)
     flow_lines(axes, flow.time, flow.loss, label=exact[1])
     if view.simulation:
         drawn = view.simulation.sequences.isel(sequences=-1)
@@ -219,6 +220,15 @@ def loss_panel(axes: Axes, view: View, *, title: str, exact: tuple[str, str] = F
     figures.loss_axes(axes, title=title)
     axes.set_xlim(0, settled(flow.time, flow.loss))
     axes.legend()
+
+
+def _sampling_spans(axes: Axes, case: TrainingCase) -> None:
+    """What the rows leave open of the levels, where the spectrum was measured on data."""
+    from iclab.theory import dynamics
+
+    if case.problem.sampling is not None:
+        band, last = dynamics.level_band(case.problem), case.heads + 1
+        figures.level_spans(axes, band.low[:last], band.high[:last], label="95 % of the spectrum's sampling")
 
 
 def settled(time: "xr.DataArray", loss: "xr.DataArray") -> float:

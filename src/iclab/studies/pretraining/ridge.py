@@ -90,7 +90,7 @@ def theory(case: Case) -> dict[str, Labeled]:
     for name in TITLES:
         scan[name] = np.min(getattr(many, name), axis=0)
         own = partial(lambda ridge, name: getattr(errors(ratios, ridge=ridge), name), name=name)
-        scan[f"{name}_ridge"] = scanned(own, SCAN, lowest=0)
+        scan[f"{name}_ridge"] = scanned(own, SCAN, lowest=0.0)
     far = links.far_runs(ridge=case.ridge, tau=case.far_tau, **parts(case, "alpha", "kappa", "noise"))
     return {
         "curves": at(case.ridge, tau),

@@ -138,7 +138,7 @@ def drop_band(problem: Validated[Regression], start: Validated[Layer]) -> Band:
     return _band(problem, times)
 
 
-def _band(problem: Regression, measure: Callable[[Array], Array]) -> Band:
+def _band(problem: Validated[Regression], measure: Callable[[Array], Array]) -> Band:
     """The basic bootstrap interval of logarithms: how far draws lie from the rows, the rows lie from the truth."""
     instance("problem", problem, Regression)
     value = measure(np.array([problem.eigenvalues]))[0]

@@ -186,7 +186,7 @@ def best_kernel_scale(
     return _least(slope, max(_first_guess(size, length, size * height, ripple), WIDEST))
 
 
-def _affine(scale: Values, lengths: Int[np.ndarray, "*n"], dimension: int) -> Float[np.ndarray, "2 *n"]:
+def _affine(scale: Values, lengths: Int[np.ndarray, "*n"], dimension: int) -> Float[np.ndarray, "2 *all"]:
     """E |x_q − Σ a x|² and E Σ a² at every scale and length."""
     window, length = np.broadcast_arrays(scale, lengths)
     found = [_affine_parts(float(w), int(n), dimension) for w, n in zip(window.flat, length.flat, strict=True)]

@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from iclab.theory import dynamics, population
 from iclab.theory.dynamics import flows
 from iclab.theory.tokens import mixture
-from tests.wrong_theories.battery import Wrong, judged_under, scaled, stored, unnoticed
+from tests.wrong_theories.battery import Wrong, scaled
 
 Function = Callable[..., Any]
 SEPARATE = ("staircase", "rank-staircase", "initial-scale", "context-lengths", "drop-times", "principal-components")
@@ -131,18 +130,3 @@ WRONG = [
     Wrong("in-context test", mixture.in_context_test, signal_of_labels(1.05), ("in-weight",)),
     Wrong("in-weight test", mixture.in_weight_test, signal_of_labels(1.05), ("in-weight",)),
 ]
-STUDIES = tuple(dict.fromkeys(name for wrong in WRONG for name in wrong.studies))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", STUDIES)
-def test_the_right_theory_holds(name: str) -> None:
-    right = Wrong("none", population.loss, lambda function: function, (name,))
-    assert set(judged_under(right, name)) == {"holds"}
-    assert len(stored(name).attrs["seeds"]) > 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
-def test_a_wrong_theory_is_noticed(wrong: Wrong) -> None:
-    assert not unnoticed(wrong)

@@ -4,13 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from iclab.theory import population, softmax
 from iclab.theory.estimators import one_context
 from iclab.theory.related import rank_limited
 from iclab.theory.softmax import window
-from tests.wrong_theories.battery import Wrong, judged_under, scaled, stored, unnoticed
+from tests.wrong_theories.battery import Wrong, scaled
 
 Function = Callable[..., Any]
 
@@ -49,18 +47,3 @@ WRONG = [
     Wrong("error of ridge", one_context.finite_ridge_error, scaled(1.04), ("regression-training",)),
     Wrong("error of one step", one_context.one_step_error, scaled(1.04), ("regression-training",)),
 ]
-STUDIES = tuple(dict.fromkeys(name for wrong in WRONG for name in wrong.studies))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", STUDIES)
-def test_the_right_theory_holds(name: str) -> None:
-    right = Wrong("none", population.loss, lambda function: function, (name,))
-    assert set(judged_under(right, name)) == {"holds"}
-    assert len(stored(name).attrs["seeds"]) > 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
-def test_a_wrong_theory_is_noticed(wrong: Wrong) -> None:
-    assert not unnoticed(wrong)

@@ -3,13 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from iclab.theory import depth
 from iclab.theory.depth import contours, flows, laws, losses, noise, optima, other_models, power_laws, problems
 from iclab.theory.depth import white as white_forms
 from iclab.theory.depth.flows import Flow
-from tests.wrong_theories.battery import Wrong, judged_under, scaled, stored, unnoticed
+from tests.wrong_theories.battery import Wrong, scaled
 
 Function = Callable[..., Any]
 
@@ -58,18 +55,3 @@ WRONG = [
     Wrong("upper edge of finite contexts", contours._edge, scaled(0.8), ("depth-spectrum",)),
     Wrong("label-writing taken for rewriting", other_models.rewriting_excess, scaled(2.0), ("depth-free",)),
 ]
-STUDIES = tuple(dict.fromkeys(name for wrong in WRONG for name in wrong.studies))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", STUDIES)
-def test_the_right_theory_holds(name: str) -> None:
-    right = Wrong("none", depth.excess, lambda function: function, (name,))
-    assert set(judged_under(right, name)) == {"holds"}
-    assert len(stored(name).attrs["seeds"]) > 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
-def test_a_wrong_theory_is_noticed(wrong: Wrong) -> None:
-    assert not unnoticed(wrong)

@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from iclab.theory import modes, sgd
 from iclab.theory.modes import exact, matrix
 from iclab.theory.sgd import diagonal, small_noise
 from iclab.theory.sgd.moments import LengthFactors
-from tests.wrong_theories.battery import Wrong, judged_under, scaled, stored, unnoticed
+from tests.wrong_theories.battery import Wrong, scaled
 
 Function = Callable[..., Any]
 
@@ -171,18 +170,3 @@ WRONG = [
     Wrong("critical rate without noise", sgd.critical_rate, noiseless_at(1.03), SGD),
     Wrong("noise of a batch", diagonal.noise_map, scaled(1.02), SGD),
 ]  # fmt: skip
-STUDIES = tuple(dict.fromkeys(name for wrong in WRONG for name in wrong.studies))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", STUDIES)
-def test_the_right_theory_holds(name: str) -> None:
-    right = Wrong("none", modes.limits, lambda function: function, (name,))
-    assert set(judged_under(right, name)) == {"holds"}
-    assert len(stored(name).attrs["seeds"]) > 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
-def test_a_wrong_theory_is_noticed(wrong: Wrong) -> None:
-    assert not unnoticed(wrong)
