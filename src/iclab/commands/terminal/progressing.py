@@ -1,5 +1,6 @@
-"""Progress on stderr: one line that changes in a terminal, one line each ten seconds in a pipe."""
+"""Progress on stderr: one line that changes in a terminal, one line each ten seconds in a pipe (ICLAB_PROGRESS_SECONDS)."""
 
+import os
 import sys
 import threading
 import time
@@ -94,7 +95,8 @@ class Progress:
     def _show(self) -> None:
         begun = time.monotonic()
         shown = ""
-        while not self._over.wait(TICK if self._tty else LINE):
+        every = TICK if self._tty else float(os.environ.get("ICLAB_PROGRESS_SECONDS", LINE))
+        while not self._over.wait(every):
             open_tasks = [task for task in self._tasks if task.total is None or task.done < task.total]
             if not open_tasks or time.monotonic() - begun < SILENT:
                 continue

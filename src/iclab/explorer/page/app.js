@@ -7,6 +7,7 @@ import { byId, button, make } from "./elements.js";
 import { csvFile, offer, pngFile, svgFile } from "./exports.js";
 import { conventionsOf, opened, ownCurve } from "./own.js";
 import { marks, nearest, said } from "./overlay.js";
+import { Simulator } from "./simulate.js";
 import { address, read, usual } from "./state.js";
 import { inspect, offered } from "./views/inspect.js";
 import { VIEWS } from "./views/index.js";
@@ -18,6 +19,14 @@ class App {
   /** @param {string} script */
   constructor(script) {
     this.asker = new Asker(script);
+    this.simulator = new Simulator(
+      () => ({ view: this.view, state: this.state }),
+      (stored) => {
+        for (const [view, results] of Object.entries(stored))
+          DATA.stored[view] = [...results, ...(DATA.stored[view] ?? [])];
+        this.render(false);
+      },
+    );
     this.view = DATA.address.split("&")[0].slice("view=".length);
     /** @type {Record<string, any>} */ this.state = {};
     /** @type {import("./marks.js").Curve[][]} */ this.pinned = [];
@@ -70,6 +79,7 @@ class App {
         ),
       ),
     );
+    this.simulator.offer(Boolean(this.known.simulates));
     this.showControls();
     return this.draw();
   }
