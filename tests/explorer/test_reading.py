@@ -1,11 +1,13 @@
 """The page in Chromium as it is read: keys, addresses, entries, pinned curves, frames, no scripts."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from iclab.explorer import page
+from iclab.explorer import joining, page
+from iclab.explorer.reference import MIRRORS
 from iclab.explorer.views import VIEWS
 from tests.browser import Browser
 from tests.explorer.pages import NEEDS_BROWSER, said, shown
@@ -24,6 +26,38 @@ def test_the_page_asks_for_nothing_and_says_nothing_to_the_console(reader: Brows
 def test_heavy_views_are_drawn_by_a_worker(reader: Browser) -> None:
     shown(reader, "staircase")
     assert reader.ask("return window.explorer.app.asker.worker !== null")
+
+
+CHECKED = """return new Promise(done => {
+  const look = () => { const said = document.getElementById('checked').textContent; said ? done(said) : setTimeout(look, 50); };
+  look(); });"""  # noqa: E501
+
+
+def test_the_page_checks_its_functions_when_idle_and_says_so(reader: Browser) -> None:
+    said = reader.ask(CHECKED)
+    assert re.match(r"Checked in this browser against Python: \d+ calls of all functions, largest relative", said)
+
+
+def test_a_function_that_answers_otherwise_is_named(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(path: str, right: Callable[[str], str] = joining.source) -> str:
+        text = right(path)
+        return text.replace("criticalKappa(tau, noise) {", "criticalKappa(tau, noise) { tau *= 1.02;")
+
+    monkeypatch.setattr(joining, "source", wrong)
+    (tmp_path / "wrong.html").write_text(str(page()))
+    browser.show((tmp_path / "wrong.html").as_uri(), width=1000)
+    said = browser.ask(CHECKED)
+    assert said.startswith("Do not trust the curves of this browser: ")
+    assert "criticalKappa" in said
+
+
+def test_every_function_with_reference_points_is_checked(page_file: Path) -> None:
+    text = page_file.read_text()
+    listed = re.search(r"const CHECKED = \{(.*?)\};", text, flags=re.S)
+    assert listed is not None
+    assert set(re.findall(r"\w+", listed[1])) == set(MIRRORS)
 
 
 def test_the_page_is_interactive_within_a_second(reader: Browser) -> None:

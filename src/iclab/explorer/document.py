@@ -14,6 +14,7 @@ import numpy as np
 from iclab import __version__
 from iclab.explorer import joining
 from iclab.explorer.addresses import address, opened, state_at
+from iclab.explorer.reference import points
 from iclab.explorer.stored import Stored, laid_over, stored
 from iclab.explorer.views import VIEWS, controls_of, formulas_of, state_of, study_of
 from iclab.figures.style import PALETTE
@@ -101,6 +102,7 @@ def _data(begun: str, found: Stored) -> dict[str, Any]:
         "version": __version__,
         "commit": environment()["commit"][:12],
         "normals": _normals(),
+        "points": points(),
         "stored": found,
         "views": {
             name: {

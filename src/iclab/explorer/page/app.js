@@ -5,6 +5,7 @@ import { openCommand, runCommand } from "./commands.js";
 import { row } from "./controls.js";
 import { byId, button, make } from "./elements.js";
 import { csvFile, offer, pngFile, svgFile } from "./exports.js";
+import { shown } from "./numbers.js";
 import { conventionsOf, opened, ownCurve } from "./own.js";
 import { marks, nearest, said } from "./overlay.js";
 import { Simulator } from "./simulate.js";
@@ -43,6 +44,17 @@ class App {
     this.bind();
     addEventListener("hashchange", () => this.open(location.hash));
     this.open(location.hash || DATA.address);
+    const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ act) => setTimeout(act, 300));
+    idle(() => this.check());
+  }
+
+  /** Says whether this browser answers as the library did. */
+  async check() {
+    const { calls, worst, wrong } = await this.asker.checked();
+    byId("checked").textContent = wrong.length
+      ? `Do not trust the curves of this browser: ${wrong.join(", ")} differ from Python.`
+      : `Checked in this browser against Python: ${calls} calls of all functions, largest relative difference ${shown(worst, 2)}.`;
+    byId("checked").className = wrong.length ? "vermilion" : "";
   }
 
   get known() {

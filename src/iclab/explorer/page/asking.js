@@ -1,4 +1,5 @@
 /** Pictures, asked of this thread or, where they take long, of a worker that runs the same script. */
+import { check } from "./check.js";
 import { VIEWS } from "./views/index.js";
 
 /** @typedef {import("./views/index.js").Shown} Shown */
@@ -6,12 +7,17 @@ import { VIEWS } from "./views/index.js";
 
 /** @typedef {{question: Question, settle: (shown: Shown | null) => void, refuse: (e: Error) => void}} Waiting */
 
+const CHECK = "check"; // asked in place of a view
 const PATIENCE = 300; // milliseconds of work after which a newer question is put to another worker
 
 /** Answers questions in a worker. */
 export function serve() {
   onmessage = ({ data }) => {
     const { number, view, state, tolerance } = /** @type {Question} */ (data);
+    if (view === CHECK) {
+      postMessage({ number, checked: check(DATA.points) });
+      return;
+    }
     try {
       postMessage({ number, shown: VIEWS[view].picture(state, tolerance) });
     } catch (error) {
@@ -31,6 +37,27 @@ export class Asker {
     this.script = script;
     this.begun = 0;
     this.engage();
+  }
+
+  /**
+   * The outcome of the check of all functions: of a worker of its own, else of this thread.
+   * @returns {Promise<import("./check.js").Outcome>}
+   */
+  checked() {
+    return new Promise((settle) => {
+      const alone = () => settle(check(DATA.points));
+      try {
+        const worker = new Worker(URL.createObjectURL(new Blob([this.script], { type: "text/javascript" })));
+        worker.onmessage = ({ data }) => {
+          worker.terminate();
+          settle(data.checked);
+        };
+        worker.onerror = alone;
+        worker.postMessage({ number: 0, view: CHECK, state: {}, tolerance: 0 });
+      } catch {
+        alone();
+      }
+    });
   }
 
   engage() {

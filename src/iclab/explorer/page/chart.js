@@ -1,5 +1,6 @@
 /** One chart in plain SVG, drawn at the width of its box so that type keeps its size on every screen. */
 import { d3 } from "./vendor/d3.js";
+import { make } from "./elements.js";
 import { apart, frameOf, PHONE, scaleOf, tickWords, ticksOf } from "./layout.js";
 import { drawColors, drawCurve, drawDots, drawLink } from "./marks.js";
 import { heightAt, shown } from "./numbers.js";
@@ -164,14 +165,10 @@ export class Chart {
       if (this.X(note.x) > left + 0.75 * (right - left))
         text.attr("x", this.X(note.x) - 8).attr("text-anchor", "end");
     }
-    this.legend.replaceChildren(
-      ...(phone ? named : []).map((curve) => {
-        const key = document.createElement("span");
-        key.className = `key ${curve.tone}${curve.dash ? " dashed" : ""}`;
-        key.textContent = curve.name ?? "";
-        return key;
-      }),
+    const keys = (phone ? named : []).map(({ name, tone, dash }) =>
+      make("span", { className: `key ${tone}${dash ? " dashed" : ""}` }, name ?? ""),
     );
+    this.legend.replaceChildren(...keys, ...(picture.colors ? [make("span", {}, picture.colors.words)] : []));
   }
 
   /** @param {any} svg @param {Picture} picture */

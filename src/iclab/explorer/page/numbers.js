@@ -57,18 +57,3 @@ export function heightAt(xs, ys, x) {
   const share = Math.min(1, Math.max(0, (x - xs[high - 1]) / (xs[high] - xs[high - 1])));
   return ys[high - 1] + share * (ys[high] - ys[high - 1]);
 }
-
-/**
- * The first time at which a curve is at most a level, by straight lines; Infinity where it never is.
- * @param {ArrayLike<number>} time
- * @param {ArrayLike<number>} curve
- * @param {number} level
- */
-export function firstAtMost(time, curve, level) {
-  for (let i = 1; i < curve.length; i++) {
-    if (curve[i] > level) continue;
-    const share = (curve[i - 1] - level) / (curve[i - 1] - curve[i]);
-    return time[i - 1] + share * (time[i] - time[i - 1]);
-  }
-  return Infinity;
-}

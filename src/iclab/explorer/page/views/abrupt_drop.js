@@ -1,10 +1,10 @@
 /** Merged key and query: one abrupt drop, from the scalars that a small start reduces to. */
 import { plateaus } from "../../theory/closed_forms.js";
 import { growingAmplitude, reducedMergedFlow } from "../../theory/flows.js";
-import { linspace } from "../../theory/numerics.js";
+import { firstBelow, linspace } from "../../theory/numerics.js";
 import { moments } from "../../theory/population.js";
 import { pythonic } from "../commands.js";
-import { firstAtMost, shown } from "../numbers.js";
+import { shown } from "../numbers.js";
 import { randomMerged } from "../starts.js";
 import { LOSS, problemLine, problemOf, TIME } from "./staircase.js";
 
@@ -19,7 +19,7 @@ export const abruptDropView = {
     const { loss } = reducedMergedFlow(law, amplitude, time, tolerance);
     const levels = plateaus(law);
     const [high, low] = [levels[0], levels[levels.length - 1]];
-    const [tenth, half, rest] = [0.1, 0.5, 0.9].map((share) => firstAtMost(time, loss, high - share * (high - low)));
+    const [tenth, half, rest] = [0.1, 0.5, 0.9].map((share) => firstBelow(time, loss, high - share * (high - low)));
     const later = Math.LN10 / Math.hypot(...law.cross);
     const fall = Number.isFinite(rest) ? ` The fall from 90 % to 10 % of it takes ${shown(rest - tenth)}.` : "";
     return {

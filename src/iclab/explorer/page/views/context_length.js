@@ -104,7 +104,7 @@ function picturedMap(state, target) {
       values,
       low: 1,
       high: 1000,
-      words: "best context length",
+      words: "Shade: best α from 1 (yellow) to 1000 (dark blue); grey: longer is better.",
     },
     curves:
       target === "icl"

@@ -1,10 +1,10 @@
 /** Separate key and query: the loss of a start, from plateau to plateau. */
 import { plateaus } from "../../theory/closed_forms.js";
 import { separateFlow } from "../../theory/flows.js";
-import { linspace } from "../../theory/numerics.js";
+import { firstBelow, linspace } from "../../theory/numerics.js";
 import { moments } from "../../theory/population.js";
 import { pythonic } from "../commands.js";
-import { firstAtMost, shown } from "../numbers.js";
+import { shown } from "../numbers.js";
 import { randomSeparate } from "../starts.js";
 
 export const TIME = "training time t (units of τ)";
@@ -37,7 +37,7 @@ export const staircaseView = {
     const end = loss[RECORDS - 1];
     const heights = levels.map(({ y }) => y);
     const steps = heights.filter((y, i) => i > 0 && end < y + 0.1 * (heights[i - 1] - y)).length;
-    const first = firstAtMost(time, loss, (heights[0] + heights[1]) / 2);
+    const first = firstBelow(time, loss, (heights[0] + heights[1]) / 2);
     const wait = Number.isFinite(first)
       ? `the first is half done at t = ${shown(first)}`
       : "the first is not half done";
