@@ -77,7 +77,8 @@ class Guard:
             return
         if known.get("origin") != f"http://{self.host}":
             raise Refused(403, f"the origin must be http://{self.host}.")
-        if scope["method"] == "POST" and known.get("content-type", "").partition(";")[0].strip() != "application/json":
+        kind = known.get("content-type", "").partition(";")[0].strip()
+        if scope["method"] == "POST" and kind != "application/json":
             raise Refused(415, "a body must be of type application/json.")
         self._count()
 

@@ -69,7 +69,8 @@ class Runs:
         require(not odd, f"a run must have the keys view, state and seeds; got {', '.join(odd)[:80]}.")
         require(isinstance(given.get("view"), str), "view must be the name of a view; got none.")
         view = view_named(given["view"])
-        require(bool(view.study) and study_of(view).simulation is not None, f"the view {view.name} simulates nothing.")
+        simulates = bool(view.study) and study_of(view).simulation is not None
+        require(simulates, f"view must be one that simulates; got {view.name}.")
         state = given.get("state", {})
         require(isinstance(state, Mapping), f"state must hold values by key; got {str(state)[:40]!r}.")
         seeds = whole_number("seeds", given.get("seeds", study_of(view).presets["quick"].seeds))

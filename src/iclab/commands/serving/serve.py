@@ -43,7 +43,8 @@ def serve(page: str, address: str, folder: Path, *, port: int | None, browse: bo
             app, log_level="error", access_log=False, limit_concurrency=CONNECTIONS, timeout_keep_alive=PATIENCE,
             timeout_graceful_shutdown=PATIENCE, server_header=False, h11_max_incomplete_event_size=LINE,
         )  # fmt: skip
-        uvicorn.Server(settings).run(sockets=[listener])
+        with contextlib.suppress(KeyboardInterrupt):  # which is how it ends
+            uvicorn.Server(settings).run(sockets=[listener])
     return 0
 
 
@@ -58,6 +59,7 @@ def _listening(port: int | None) -> Iterator[tuple[socket.socket, int]]:
             listener.bind(("127.0.0.1", port or 0))
         except OSError as error:
             raise ValueError(f"--port must be free; got {port} ({error.strerror}). Leave it out for any.") from None
+        listener.listen(CONNECTIONS)  # who comes before the server is ready waits
         yield listener, listener.getsockname()[1]
 
 
