@@ -47,6 +47,13 @@ def alive(number: int) -> bool:
         return False
 
 
+def children(number: int) -> list[int]:
+    """The processes below one, at any depth."""
+    threads = Path(f"/proc/{number}/task").glob("*/children")  # each thread has those that it began
+    own = [int(word) for path in threads for word in path.read_text().split()]
+    return [*own, *(below for child in own for below in children(child))]
+
+
 def within(seconds: float, holds: Callable[[], bool]) -> bool:
     end = time.monotonic() + seconds
     while not holds() and time.monotonic() < end:

@@ -166,6 +166,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
     "run": ("put the question of one study: theory, simulation, verdict and figure", _later("run")),
     "report": ("studies, or one case of your own, on one page", _report),
     "compare": ("lay theory under the log of a training run of your own", _later("compare")),
+    "explore": ("move the theory by sliders, on one page that opens from disk", _later("explore")),
     "studies": ("list the studies and the questions they put", _later("studies")),
     "plan": ("before a pretraining run is made: how many tasks, sequences, examples?", _later("plan")),
     "inspect": ("after a model is trained: spectra of a folder of its checkpoints", _inspect),

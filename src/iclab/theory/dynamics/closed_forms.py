@@ -89,14 +89,18 @@ def white_drop_time(
 
 
 def reduced_merged_flow(
-    moments: Validated[Moments], amplitude: Validated[float], time: Validated[Float[ArrayLike, "time"]]
+    moments: Validated[Moments],
+    amplitude: Validated[float],
+    time: Validated[Float[ArrayLike, "time"]],
+    *,
+    tolerance: Validated[float] = 1e-9,
 ) -> Trajectory:
     """Merged attention from a small start of this amplitude, as D + 1 scalars.
 
     All heads of a small start align, and act as one whose value r and diagonal key-query b obey dr = Σ b f,
     db = r f with f = g − h r b, r(0) = |b(0)| = amplitude and b(0) along g. The weights returned are that one head.
-    For commuting covariances; amplitude as of growing_amplitude. The gap to the flow of a small start falls in
-    proportion to its size, for white problems with its square.
+    For commuting covariances; amplitude as of growing_amplitude, tolerance as of merged_flow. The gap to the flow of
+    a small start falls in proportion to its size, for white problems with its square.
 
     Raises ValueError for covariances that do not commute, amplitude <= 0, and a grid that does not increase.
 
@@ -114,7 +118,7 @@ def reduced_merged_flow(
         return np.concatenate([[b @ f], r * f])
 
     start = first * np.concatenate([[1.0], g / np.linalg.norm(g)])
-    states = integrate(velocity, start, time, floor=float(first))
+    states = integrate(velocity, start, time, tolerance=tolerance, floor=float(first))
     maps = (modes.directions * states[:, None, 1:]) @ modes.directions.T
     weights = MergedAttention(states[:, :1], maps[:, None])
     return Trajectory(np.asarray(time, dtype=float), np.asarray(loss(moments, weights.gamma())), weights)

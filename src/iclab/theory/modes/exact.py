@@ -61,13 +61,14 @@ def exact_flow(
     *,
     start: Validated[tuple[ArrayLike, ArrayLike]],
     time: Validated[Float[ArrayLike, "time"]],
+    tolerance: Validated[float] = PRECISION,
 ) -> ModeCurves:
     """Mode curves of the exact gradient flow −½∇L at finite N: the modes compete through a shared term.
 
     `start` is (p₀, q₀), scalars or one per mode. Only the sum Σ (p² − q²) is conserved, see balance_drift(). Modes
-    whose signal is smaller than the noise they add die, see exact_fixed_point(). Its steps are solved to 1e-10,
-    relative to a thousandth of the start where weights are smaller than that: weights come to better than 1e-6, worst
-    while a mode escapes, the loss to 1e-9.
+    whose signal is smaller than the noise they add die, see exact_fixed_point(). Its steps are solved to `tolerance`,
+    relative to a thousandth of the start where weights are smaller than that: at 1e-10 weights come to better than
+    1e-6, worst while a mode escapes, the loss to 1e-9.
 
     Raises ValueError for starts or times that do not fit, ArithmeticError where the solver stops early.
 
@@ -80,14 +81,14 @@ def exact_flow(
         lambda weights: np.concatenate(_descent(tasks, *np.split(weights, 2))),
         np.concatenate([p, q]),
         time,
-        tolerance=PRECISION,
+        tolerance=tolerance,
         floor=start_floor(np.tile(np.maximum(np.abs(p), np.abs(q)), 2)),
         factors=2,
         leverage=squares(p, q),
         size=float(np.linalg.norm(exact_fixed_point(tasks))),
     )
     curves = _curves(tasks, time, *np.split(path, 2, axis=1))
-    require_fall(curves.loss, height=float(exact_loss(tasks, 0 * p, 0 * q)), tolerance=PRECISION)
+    require_fall(curves.loss, height=float(exact_loss(tasks, 0 * p, 0 * q)), tolerance=tolerance)
     return curves
 
 

@@ -1,0 +1,246 @@
+"""The theory of the page, in JavaScript, against the library: every function at seeded points, limits among them."""
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from iclab.explorer.mirrors import CONSTANTS, Mirror
+from iclab.explorer.reference import MIRRORS, plain, points
+from iclab.outcomes import EstimatorErrors
+from iclab.problem import Ratios
+from iclab.theory.estimators import dmmse_errors, nearest_task_errors
+from iclab.theory.generalization import best_alpha, best_ridge, errors
+from tests.explorer.theory_functionals import FUNCTIONALS
+from tests.explorer.theory_node import MODULES, NODE, called, copied, gap
+
+node = pytest.mark.skipif(NODE is None, reason="Node is absent; the browser tests run the same points")
+
+ROWS: dict[str, Mirror] = {**MIRRORS, **FUNCTIONALS}
+MANY, DEAR = 1000, 2.5e-3  # points of a function, and seconds of an answer from which they take too long
+COUNTS = ((DEAR, MANY), (0.02, 100), (0.2, 10), (np.inf, 3))  # points of functions of at most so many seconds
+DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function|class|const|let|var) (\w+)", re.MULTILINE)
+
+
+def stacked(given: list[Any]) -> Ratios:
+    return Ratios(*(np.array([row[0][name] for row in given]) for name in ("alpha", "kappa", "tau", "noise")))
+
+
+def by_target(given: list[Any], answer: Callable[[list[Any], str], np.ndarray]) -> list[float]:
+    """Answers of the library to many calls at once, whose last argument is the target."""
+    found = np.empty(len(given))
+    for target in ("icl", "idg"):
+        mine = [i for i, row in enumerate(given) if row[-1] == target]
+        found[mine] = answer([given[i] for i in mine], target)
+    return found.tolist()
+
+
+def best_alphas(given: list[Any], target: str) -> np.ndarray:
+    kappa, tau, noise, ridge = np.array([row[:4] for row in given]).T
+    return np.asarray(best_alpha(kappa, tau, noise, ridge=ridge, target=target))
+
+
+def best_ridges(given: list[Any], target: str) -> np.ndarray:
+    return np.asarray(best_ridge(stacked(given), target=target))
+
+
+def errors_of(given: list[Any], target: str) -> np.ndarray:
+    ridge = np.array([0.0 if row[1] == "best" else row[1] for row in given])
+    best = [i for i, row in enumerate(given) if row[1] == "best"]
+    ridge[best] = best_ridges([given[i] for i in best], target)
+    return getattr(errors(stacked(given), ridge=ridge), target)
+
+
+def estimated(given: list[Any], estimate: Callable[..., EstimatorErrors]) -> list[dict[str, float]]:
+    found = estimate(*np.array(given).T)
+    return [{"icl": float(icl), "idg": float(idg)} for icl, idg in zip(found.icl, found.idg, strict=True)]
+
+
+AT_ONCE: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "bestAlpha": partial(by_target, answer=best_alphas),
+    "bestRidge": partial(by_target, answer=best_ridges),
+    "errorOf": partial(by_target, answer=errors_of),
+    "dmmseErrors": partial(estimated, estimate=dmmse_errors),
+    "nearestTaskErrors": partial(estimated, estimate=nearest_task_errors),
+}
+
+
+def drawn(name: str, count: int = MANY, seed: int = 0) -> list[tuple[Any, ...]]:
+    return _drawn(name, count, seed)
+
+
+@cache
+def _drawn(name: str, count: int, seed: int) -> list[tuple[Any, ...]]:
+    rng = np.random.default_rng((seed, list(ROWS).index(name)))
+    return [ROWS[name].draw(rng) for _ in range(count)]
+
+
+def counted(name: str) -> int:
+    seconds = 0.0 if name in AT_ONCE else ROWS[name].seconds
+    return next(count for most, count in COUNTS if seconds < most)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copied(tmp_path_factory.mktemp("theory") / "modules")
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> dict[str, Any]:
+    calls = {name: [plain(given) for given in drawn(name, counted(name))] for name in ROWS}
+    return called([folder], calls)[0]
+
+
+def library(name: str, count: int = MANY, seed: int = 0) -> list[Any]:
+    return _library(name, count, seed)
+
+
+@cache
+def _library(name: str, count: int, seed: int) -> list[Any]:
+    given = drawn(name, count, seed)
+    return AT_ONCE[name](given) if name in AT_ONCE else [ROWS[name].answer(*each) for each in given]
+
+
+def compare(name: str, ours: list[Any], count: int, seed: int = 0) -> None:
+    row, given, theirs = ROWS[name], drawn(name, count, seed), library(name, count, seed)
+    gaps = [gap(one, plain(other), curve=row.curve) for one, other in zip(ours, theirs, strict=True)]
+    worst = int(np.argmax(gaps))
+    said = f"{name}{plain(given[worst])} is {plain(theirs[worst])}; the page says {ours[worst]}"
+    assert gaps[worst] <= row.tolerance, f"{said}, off by {gaps[worst]:.1e}"
+
+
+@node
+@pytest.mark.parametrize("name", ROWS)
+def test_each_function_of_the_page_answers_as_the_library_does(name: str, found: dict[str, Any]) -> None:
+    compare(name, found["answers"][name], counted(name))
+
+
+@node
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in ROWS if counted(name) < MANY])
+def test_dear_functions_of_the_page_answer_so_at_a_thousand_other_points(name: str, folder: Path) -> None:
+    count = MANY if ROWS[name].seconds < 0.5 else 100
+    calls = {name: [plain(given) for given in drawn(name, count, 1)]}
+    compare(name, called([folder], calls, seconds=600)[0]["answers"][name], count, seed=1)
+
+
+@node
+def test_best_ridges_of_the_page_have_the_least_error(found: dict[str, Any]) -> None:
+    given = drawn("bestRidge")
+    new = np.array([row[1] == "icl" for row in given])
+    ours, best = (
+        np.where(new, of.icl, of.idg)
+        for of in (errors(stacked(given), ridge=np.array(each, dtype=float)) for each in pair(found, "bestRidge"))
+    )
+    np.testing.assert_allclose(ours, best, rtol=1e-13)
+
+
+@node
+def test_best_lengths_of_the_page_have_the_least_error(found: dict[str, Any]) -> None:
+    given = drawn("bestAlpha")
+    kappa, tau, noise, ridge = np.array([row[:4] for row in given]).T
+    some = np.array([length > 0 for length in library("bestAlpha")]) & (tau != 1)  # the limits are equal
+    new = np.array([row[4] == "icl" for row in given])[some]
+    ours, best = (
+        np.where(new, of.icl, of.idg)
+        for of in (
+            errors(Ratios(length[some], kappa[some], tau[some], noise[some]), ridge=ridge[some])
+            for length in (np.array(each, dtype=float) for each in pair(found, "bestAlpha"))
+        )
+    )
+    np.testing.assert_allclose(ours, best, rtol=1e-13)
+
+
+def pair(found: dict[str, Any], name: str) -> tuple[list[Any], list[Any]]:
+    return found["answers"][name], library(name)
+
+
+@node
+def test_every_export_of_the_modules_is_held_against_the_library(found: dict[str, Any]) -> None:
+    exports = sorted(name for names in found["names"].values() for name in names)
+    assert exports == sorted([*ROWS, *CONSTANTS])
+
+
+@node
+def test_constants_of_the_page_are_those_of_the_library(found: dict[str, Any]) -> None:
+    assert found["constants"] == plain(CONSTANTS)
+
+
+@pytest.fixture(scope="module")
+def every() -> list[dict[str, Any]]:
+    return points()
+
+
+@node
+def test_the_page_finds_its_reference_points_true(folder: Path, every: list[dict[str, Any]]) -> None:
+    calls: dict[str, list[Any]] = {}
+    for point in every:
+        calls.setdefault(point["function"], []).append(point["arguments"])
+    answers = called([folder], calls)[0]["answers"]
+    gaps = [
+        gap(answers[point["function"]].pop(0), point["value"], curve=True) / point["tolerance"] for point in every
+    ]
+    assert max(gaps) <= 1
+
+
+def test_reference_points_are_few_of_every_function_and_always_the_same(every: list[dict[str, Any]]) -> None:
+    assert len(json.dumps(every, separators=(",", ":"), allow_nan=False)) <= 60_000
+    assert {point["function"] for point in every} == set(MIRRORS)
+    begin = time.process_time()
+    assert every == points()
+    assert time.process_time() - begin < 3
+
+
+def test_modules_can_be_joined_into_one_script_in_any_order(tmp_path: Path) -> None:
+    texts = {module.name: module.read_text() for module in sorted(MODULES.glob("*.js"))}
+    names = [name for text in texts.values() for name in DECLARED.findall(text)]
+    assert len(names) == len(set(names))
+    for text in texts.values():
+        assert all(re.fullmatch(r'import \{[^}]+\} from "\./\w+\.js";', line) for line in _starting("import", text))
+        assert all(re.match(r"export (function|const) \w", line) for line in _starting("export", text))
+    if NODE is None:
+        return
+    for order in (list(texts), list(texts)[::-1]):
+        script = "\n".join(re.sub(r"^import .*\n|^export ", "", texts[name], flags=re.MULTILINE) for name in order)
+        asked = "console.log(errors({ alpha: 10, kappa: 0.5, tau: 2, noise: 0.01 }, 0.1).icl);"
+        whole = f'(() => {{"use strict";\n{script}\n{asked}}})();'
+        run = subprocess.run([NODE, "-e", whole], capture_output=True, text=True, timeout=30, check=False)
+        assert float(run.stdout) == pytest.approx(float(errors(Ratios(10, 0.5, 2, 0.01), ridge=0.1).icl), rel=1e-12)
+
+
+def _starting(word: str, text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(word)]
+
+
+def test_modules_know_neither_page_nor_clock_nor_chance() -> None:
+    foreign = re.compile(
+        r"\b(document|window|globalThis|self|fetch|Date|performance|Math\.random|console|eval|DATA)\b"
+    )
+    for module in MODULES.glob("*.js"):
+        code = re.sub(r"/\*.*?\*/|//.*", "", module.read_text(), flags=re.DOTALL)
+        assert foreign.findall(re.sub(r"//.*", "", code)) == [], module.name
+
+
+def compiler() -> str | None:
+    """The TypeScript compiler on the path, or where npm puts it in this folder."""
+    here = Path(__file__).parent / "node_modules" / ".bin" / "tsc"
+    return str(here) if here.exists() else shutil.which("tsc")
+
+
+@pytest.mark.skipif(
+    compiler() is None, reason="the TypeScript compiler is absent; `npm install -g typescript` has it"
+)
+def test_types_of_the_modules_hold() -> None:
+    config = Path(__file__).parent / "theory.tsconfig.json"
+    run = subprocess.run(
+        [compiler() or "", "-p", str(config)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stdout
