@@ -56,7 +56,8 @@ def compare(browser: Browser, name: str, seed: int) -> float:
             theirs, ours = value_of(names, called), np.array([np.nan if v is None else v for v in drawn], dtype=float)
             finite = np.isfinite(theirs)
             assert np.array_equal(finite, np.isfinite(ours)), (name, state, called)
-            height = max(np.max(abs(theirs[finite]), initial=0.0), 1e-12)
+            together = np.asarray(names[called.partition(".")[0]], dtype=float)  # modes share an axis
+            height = max(np.max(abs(together[np.isfinite(together)]), initial=0.0), 1e-12)
             worst = max(worst, float(np.max(abs(theirs - ours)[finite], initial=0.0)) / height)
         if key in found["paths"] and not curve.get("xKey"):
             on_path(browser, found["paths"][key], np.array(curve["x"]), value_of(names, key))

@@ -5,82 +5,26 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from iclab.explorer.mirrors import CONSTANTS, Mirror
+from iclab.explorer.mirrors import CONSTANTS
 from iclab.explorer.reference import MIRRORS, plain, points
-from iclab.outcomes import EstimatorErrors
 from iclab.problem import Ratios
-from iclab.theory.estimators import dmmse_errors, nearest_task_errors
-from iclab.theory.generalization import best_alpha, best_ridge, errors
-from tests.explorer.theory_functionals import FUNCTIONALS
+from iclab.theory.generalization import errors
+from tests.explorer.theory_mutants import mutants
 from tests.explorer.theory_node import MODULES, NODE, called, copied, gap
+from tests.explorer.theory_rows import AT_ONCE, ROWS, calls, drawn, library, stacked, wrong
 
-node = pytest.mark.skipif(NODE is None, reason="Node is absent; the browser tests run the same points")
+node = pytest.mark.skipif(NODE is None, reason="Node is absent; the browser tests run the reference points")
 
-ROWS: dict[str, Mirror] = {**MIRRORS, **FUNCTIONALS}
 MANY, DEAR = 1000, 2.5e-3  # points of a function, and seconds of an answer from which they take too long
 COUNTS = ((DEAR, MANY), (0.02, 100), (0.2, 10), (np.inf, 3))  # points of functions of at most so many seconds
 DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function|class|const|let|var) (\w+)", re.MULTILINE)
-
-
-def stacked(given: list[Any]) -> Ratios:
-    return Ratios(*(np.array([row[0][name] for row in given]) for name in ("alpha", "kappa", "tau", "noise")))
-
-
-def by_target(given: list[Any], answer: Callable[[list[Any], str], np.ndarray]) -> list[float]:
-    """Answers of the library to many calls at once, whose last argument is the target."""
-    found = np.empty(len(given))
-    for target in ("icl", "idg"):
-        mine = [i for i, row in enumerate(given) if row[-1] == target]
-        found[mine] = answer([given[i] for i in mine], target)
-    return found.tolist()
-
-
-def best_alphas(given: list[Any], target: str) -> np.ndarray:
-    kappa, tau, noise, ridge = np.array([row[:4] for row in given]).T
-    return np.asarray(best_alpha(kappa, tau, noise, ridge=ridge, target=target))
-
-
-def best_ridges(given: list[Any], target: str) -> np.ndarray:
-    return np.asarray(best_ridge(stacked(given), target=target))
-
-
-def errors_of(given: list[Any], target: str) -> np.ndarray:
-    ridge = np.array([0.0 if row[1] == "best" else row[1] for row in given])
-    best = [i for i, row in enumerate(given) if row[1] == "best"]
-    ridge[best] = best_ridges([given[i] for i in best], target)
-    return getattr(errors(stacked(given), ridge=ridge), target)
-
-
-def estimated(given: list[Any], estimate: Callable[..., EstimatorErrors]) -> list[dict[str, float]]:
-    found = estimate(*np.array(given).T)
-    return [{"icl": float(icl), "idg": float(idg)} for icl, idg in zip(found.icl, found.idg, strict=True)]
-
-
-AT_ONCE: dict[str, Callable[[list[Any]], list[Any]]] = {
-    "bestAlpha": partial(by_target, answer=best_alphas),
-    "bestRidge": partial(by_target, answer=best_ridges),
-    "errorOf": partial(by_target, answer=errors_of),
-    "dmmseErrors": partial(estimated, estimate=dmmse_errors),
-    "nearestTaskErrors": partial(estimated, estimate=nearest_task_errors),
-}
-
-
-def drawn(name: str, count: int = MANY, seed: int = 0) -> list[tuple[Any, ...]]:
-    return _drawn(name, count, seed)
-
-
-@cache
-def _drawn(name: str, count: int, seed: int) -> list[tuple[Any, ...]]:
-    rng = np.random.default_rng((seed, list(ROWS).index(name)))
-    return [ROWS[name].draw(rng) for _ in range(count)]
+EVERY = 13  # so many mutants are one that is tried
 
 
 def counted(name: str) -> int:
@@ -95,32 +39,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(folder: Path) -> dict[str, Any]:
-    calls = {name: [plain(given) for given in drawn(name, counted(name))] for name in ROWS}
-    return called([folder], calls)[0]
-
-
-def library(name: str, count: int = MANY, seed: int = 0) -> list[Any]:
-    return _library(name, count, seed)
-
-
-@cache
-def _library(name: str, count: int, seed: int) -> list[Any]:
-    given = drawn(name, count, seed)
-    return AT_ONCE[name](given) if name in AT_ONCE else [ROWS[name].answer(*each) for each in given]
-
-
-def compare(name: str, ours: list[Any], count: int, seed: int = 0) -> None:
-    row, given, theirs = ROWS[name], drawn(name, count, seed), library(name, count, seed)
-    gaps = [gap(one, plain(other), curve=row.curve) for one, other in zip(ours, theirs, strict=True)]
-    worst = int(np.argmax(gaps))
-    said = f"{name}{plain(given[worst])} is {plain(theirs[worst])}; the page says {ours[worst]}"
-    assert gaps[worst] <= row.tolerance, f"{said}, off by {gaps[worst]:.1e}"
+    return called([folder], calls({name: counted(name) for name in ROWS}, 0))[0]
 
 
 @node
 @pytest.mark.parametrize("name", ROWS)
 def test_each_function_of_the_page_answers_as_the_library_does(name: str, found: dict[str, Any]) -> None:
-    compare(name, found["answers"][name], counted(name))
+    assert wrong(name, found["answers"][name], counted(name), 0) is None
 
 
 @node
@@ -128,13 +53,28 @@ def test_each_function_of_the_page_answers_as_the_library_does(name: str, found:
 @pytest.mark.parametrize("name", [name for name in ROWS if counted(name) < MANY])
 def test_dear_functions_of_the_page_answer_so_at_a_thousand_other_points(name: str, folder: Path) -> None:
     count = MANY if ROWS[name].seconds < 0.5 else 100
-    calls = {name: [plain(given) for given in drawn(name, count, 1)]}
-    compare(name, called([folder], calls, seconds=600)[0]["answers"][name], count, seed=1)
+    answers = called([folder], calls({name: count}, 1), seconds=600)[0]["answers"]
+    assert wrong(name, answers[name], count, 1) is None
+
+
+@node
+@pytest.mark.slow
+def test_a_change_of_any_term_by_two_percent_is_noticed(tmp_path: Path) -> None:
+    seconds = {name: row.seconds for name, row in ROWS.items()}
+    counts = {name: 100 if cost < DEAR else 12 if cost < 0.02 else 2 for name, cost in seconds.items()}
+    asked, folder, kept = calls(counts, 2), copied(tmp_path / "modules"), []
+    for mutant in list(mutants())[::EVERY]:
+        (folder / mutant.module).write_text(mutant.text)
+        answers = called([folder], asked)[0]["answers"]
+        if all(wrong(name, answers[name], count, 2) is None for name, count in counts.items()):
+            kept.append(mutant[:3])
+        shutil.copy(MODULES / mutant.module, folder)
+    assert kept == []
 
 
 @node
 def test_best_ridges_of_the_page_have_the_least_error(found: dict[str, Any]) -> None:
-    given = drawn("bestRidge")
+    given = drawn("bestRidge", MANY, 0)
     new = np.array([row[1] == "icl" for row in given])
     ours, best = (
         np.where(new, of.icl, of.idg)
@@ -145,9 +85,11 @@ def test_best_ridges_of_the_page_have_the_least_error(found: dict[str, Any]) -> 
 
 @node
 def test_best_lengths_of_the_page_have_the_least_error(found: dict[str, Any]) -> None:
-    given = drawn("bestAlpha")
+    given = drawn("bestAlpha", MANY, 0)
     kappa, tau, noise, ridge = np.array([row[:4] for row in given]).T
-    some = np.array([length > 0 for length in library("bestAlpha")]) & (tau != 1)  # the limits are equal
+    some = np.array([float(length) > 0 for length in library("bestAlpha", MANY, 0)]) & (
+        tau != 1
+    )  # the limits are equal
     new = np.array([row[4] == "icl" for row in given])[some]
     ours, best = (
         np.where(new, of.icl, of.idg)
@@ -160,7 +102,7 @@ def test_best_lengths_of_the_page_have_the_least_error(found: dict[str, Any]) ->
 
 
 def pair(found: dict[str, Any], name: str) -> tuple[list[Any], list[Any]]:
-    return found["answers"][name], library(name)
+    return found["answers"][name], library(name, MANY, 0)
 
 
 @node

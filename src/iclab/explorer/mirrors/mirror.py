@@ -18,7 +18,7 @@ Draw = Callable[[np.random.Generator], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Mirror:
-    """How a function of the page is held against the library.
+    """One function of the page, and the way it is held against the library.
 
     `draw` draws arguments as the page passes them, `answer` takes these and answers as the page does: objects are
     dictionaries, curves are lists. `curve` where entries of a list are differences of numbers as large as the largest

@@ -63,6 +63,7 @@ export class Chart {
     const svg = d3.select(this.svg);
     svg.selectAll("*").remove();
     svg.attr("viewBox", `0 0 ${frame.width} ${frame.height}`).attr("width", frame.width).attr("height", frame.height);
+    svg.attr("role", picture.handle ? "group" : "img");
     svg.attr("aria-label", `${picture.title} Arrow keys read the curves.`);
     svg.append("rect").attr("class", "paper").attr("width", frame.width).attr("height", frame.height);
     this.drawAxes(svg, picture);
