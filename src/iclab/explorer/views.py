@@ -181,8 +181,8 @@ PHASE_PORTRAIT = ExplorerView(
     controls=(
         Control("s", 0.1, 4.0, "eigenvalue", log=True, label="Eigenvalue s"),
         Control("N", 1, 500, "context_length", log=True, whole=True, label="Context length N"),
-        Control("p", -2.0, 2.0, start=0.2, label="Start p", help="value weight; or drag the point"),
-        Control("q", -2.0, 2.0, start=-0.1, label="Start q", help="key-query weight; or drag the point"),
+        Control("p", -2.0, 2.0, start=0.2, label="Start p", help="value weight; or move the point"),
+        Control("q", -2.0, 2.0, start=-0.1, label="Start q", help="key-query weight; or move the point"),
     ),
     facts=(
         Fact("A start that is exactly balanced and learns nothing", {"p": 1.0, "q": -1.0}),

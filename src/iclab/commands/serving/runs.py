@@ -46,7 +46,7 @@ class Run:
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def shown(self) -> dict[str, Any]:
-        """What the page is told, with the result once there is one."""
+        """The run as the page is told of it, with the result once there is one."""
         found = {"id": self.id, "state": self.state, "told": self.told, "command": " ".join(self.words)}
         return found | ({"stored": laid_over(read(self.path))} if self.state == "done" else {})
 
