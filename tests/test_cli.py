@@ -97,7 +97,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
     [
         (
             ["walk"],
-            "command must be one of run, report, compare, explore, studies, plan, inspect, sweep, collect, results",
+            "command must be one of run, report, compare, explore, studies, plan, inspect, sweep",
         ),
         (["run", "stairs"], "study must be one of abrupt-drop, staircase"),
         (["run"], "a study must be named; choose from abrupt-drop, staircase"),
@@ -190,7 +190,7 @@ def test_an_interrupt_says_so_and_leaves_nothing_half_written(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("iclab.study.Study.run", interrupted)
+    monkeypatch.setattr("iclab.study.Study.outcomes", interrupted)
     assert run("run", abrupt_drop.STUDY.name, "--processes", "1", "--out", str(tmp_path)) == 130
     assert capsys.readouterr().err == "iclab: interrupted; finished seeds are kept, nothing half-written stays\n"
     assert list(tmp_path.iterdir()) == []
