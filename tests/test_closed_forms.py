@@ -100,6 +100,14 @@ def test_the_reduced_flow_meets_the_flow_in_proportion_to_the_start(tasks: tuple
     assert_allclose(np.diff(np.log10(gaps)), -1, atol=0.3)
 
 
+def test_the_error_of_the_reduced_flow_falls_with_its_tolerance() -> None:
+    law, time = moments(Regression()), np.linspace(0, 120, 20)
+    sharp, *others = (reduced_merged_flow(law, 1e-3, time, tolerance=one).loss for one in (1e-13, 1e-11, 1e-7, 1e-3))
+    errors = [np.max(np.abs(found - sharp)) for found in others]
+    assert errors[0] < 1e-9
+    assert np.all(np.diff(np.log10(errors)) > 2)
+
+
 def test_the_reduced_flow_is_that_of_one_aligned_head_in_any_frame() -> None:
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
     rotated = moments_from(

@@ -357,3 +357,16 @@ def test_the_exact_flow_is_as_sharp_as_its_text_says(start: float | tuple[float,
     assert_allclose(found.value, value, rtol=1e-6)
     assert_allclose(found.key_query, key_query, rtol=1e-6)
     assert_allclose(found.loss, modes.exact_loss(tasks, value, key_query), rtol=1e-9)
+
+
+def test_the_error_of_the_exact_flow_falls_with_its_tolerance() -> None:
+    time = np.linspace(0, 30, 20)
+    sharp, *others = (
+        modes.exact_flow(EIGHT, start=(0.1, 0.1), time=time, tolerance=tolerance).strength
+        for tolerance in (1e-13, 1e-11, 1e-7, 1e-3)
+    )
+    errors = [np.max(np.abs(found - sharp)) for found in others]
+    assert errors[0] < 1e-8
+    assert np.all(np.diff(np.log10(errors)) > 2)
+    with pytest.raises(ValueError, match="tolerance must lie in"):
+        modes.exact_flow(EIGHT, start=(0.1, 0.1), time=time, tolerance=0.1)

@@ -141,6 +141,31 @@ def test_reference_points_are_few_of_every_function_and_always_the_same(every: l
     assert time.process_time() - begin < 3
 
 
+@node
+@pytest.mark.parametrize(
+    ("name", "given", "answer"),
+    [
+        (
+            "integrate",
+            [{"$": "escape", "with": []}, [1.0], [0.5, 2.0]],
+            "RangeError: the steps of the flow vanish at t",
+        ),
+        (
+            "integrate",
+            [{"$": "rotation", "with": [1, 1]}, [1, 0, 0.5], [1e6]],
+            "RangeError: the flow takes more than ",
+        ),
+        ("increasingRoot", [{"$": "nowhere", "with": []}, 0.1, 10.0], "RangeError: no root to working precision"),
+        ("whiteDropTime", [{"eigenvalues": [1.0], "contextLengths": [8], "noise": 0.0}, 3.0], "nan"),
+        ("generalFormat", ["-inf"], "-inf"),
+        ("generalFormat", ["nan"], "nan"),
+    ],
+)
+def test_what_has_no_answer_gets_none(folder: Path, name: str, given: list[Any], answer: str) -> None:
+    found = called([folder], {name: [given]})[0]["answers"][name][0]
+    assert (found["error"] if isinstance(found, dict) else found).startswith(answer)
+
+
 def test_modules_can_be_joined_into_one_script_in_any_order(tmp_path: Path) -> None:
     texts = {module.name: module.read_text() for module in sorted(MODULES.glob("*.js"))}
     names = [name for text in texts.values() for name in DECLARED.findall(text)]

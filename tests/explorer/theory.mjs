@@ -9,10 +9,16 @@ const SPECIAL = { inf: Infinity, "-inf": -Infinity, nan: NaN };
 const CURVES = {
   power: ([a, b]) => (x) => [x ** a - b / x, a * x ** a + b / x],
   wave: ([a, b, c]) => (x) => (x === Infinity ? 1e3 : (Math.log(x) - a) ** 2 + b * Math.cos(c * Math.log(x)) + 5),
+  kink: ([a, b]) => (x) => 1 + b * Math.abs(Math.log(x) - a),
+  jump: ([a, b]) => (x) => (x === Infinity ? b : 2 + a / (1 + x)),
   valley: ([a, b, c]) => (one, two) => {
     const [x, y] = [one, two].map((size) => Math.min(Math.max(Math.log(size), -30), 30));
     return 1 + (x - a) ** 2 + (y - b) ** 2 + c * (x - a) * (y - b);
   },
+  escape: () => (state, out) => {
+    out[0] = state[0] ** 2;
+  },
+  nowhere: () => () => [NaN, NaN],
   rotation: ([a, b]) => (state, out) => {
     out[0] = a * state[1];
     out[1] = -a * state[0];

@@ -38,6 +38,15 @@ def rotation(rng: Rng) -> dict[str, Any]:
     return {"$": "rotation", "with": [log_uniform(rng, 0.1, 2), log_uniform(rng, 0.1, 2)]}
 
 
+def kink(rng: Rng) -> dict[str, Any]:
+    return {"$": "kink", "with": [rounded(rng.uniform(-3, 3)), rounded(rng.uniform(0.2, 3))]}
+
+
+def jump(rng: Rng) -> dict[str, Any]:
+    """A curve that falls to 2, and is something else at infinity."""
+    return {"$": "jump", "with": [log_uniform(rng, 0.1, 10), rounded(rng.uniform(1, 4))]}
+
+
 def built(given: dict[str, Any]) -> Any:
     """The function of a name and parameters."""
     a, b, *rest = given["with"]
@@ -45,6 +54,10 @@ def built(given: dict[str, Any]) -> Any:
         return lambda x: (x**a - b / x, a * x**a + b / x)
     if given["$"] == "rotation":
         return lambda y: np.array([a * y[1], -a * y[0], b * y[2] * (1 - y[2])])
+    if given["$"] == "kink":
+        return lambda x: 1 + b * np.abs(np.log(x) - a)
+    if given["$"] == "jump":
+        return lambda x: np.where(np.isinf(x), b, 2 + a / (1 + x))
     c = rest[0]
     if given["$"] == "valley":
         return lambda one, two: _valley(*(np.clip(np.log(size), -30, 30) for size in (one, two)), a, b, c)
@@ -65,9 +78,9 @@ def _dip(rng: Rng) -> tuple[Any, ...]:
 
 
 def _levels(rng: Rng) -> tuple[Any, ...]:
-    curve = wave(rng)
+    curve, level = chance(rng, 0.7, (wave(rng), rounded(rng.uniform(3, 20))), (jump(rng), rounded(rng.uniform(1, 5))))
     sizes, heights = with_turns(built(curve), np.array(SCAN))
-    return curve, sizes.tolist(), heights.tolist(), rounded(rng.uniform(3, 20))
+    return curve, sizes.tolist(), heights.tolist(), level
 
 
 def _root(equation: Any, lower: float, upper: float, start: float | None = None) -> float:
@@ -79,10 +92,13 @@ def _rooted(rng: Rng) -> tuple[Any, ...]:
 
 
 def _moving(rng: Rng) -> tuple[Any, ...]:
-    start = [rounded(value) for value in rng.uniform(0.01, 0.9, 3)]
-    time = sorted({0.0, *(log_uniform(rng, 0.01, 100) for _ in range(6))})
-    tolerance = float(rng.choice([1e-3, 1e-6, 1e-12]))  # answers to a loose one agree where all steps are the same
-    return rotation(rng), start, time, {"tolerance": tolerance, "floor": [0.5, 0.5, 0.01]}
+    time = sorted({0.0, *(log_uniform(rng, 0.01, 5) for _ in range(6))})
+    loose = float(rng.choice([1e-3, 1e-6, 1e-12]))  # answers agree to far less than that where all steps are the same
+    usual = [rounded(value) for value in rng.uniform(0.01, 0.9, 3)], time, loose
+    rests = [0.0, 0.0, float(rng.choice([1.0, 0.2, 1e-12]))], [*time, 1e4], 1e-12  # steps at rest hang on rounding
+    start, time, tolerance = chance(rng, 0.2, rests, usual)
+    floor = chance(rng, 0.3, {}, {"floor": [0.5, 0.5, 0.01]})
+    return rotation(rng), start, time, {"tolerance": tolerance} | floor
 
 
 FUNCTIONALS = {
@@ -90,14 +106,18 @@ FUNCTIONALS = {
     "integrate": Mirror(
         _moving,
         lambda velocity, start, time, options: integrate(
-            built(velocity), np.array(start), time, tolerance=options["tolerance"], floor=np.array(options["floor"])
+            built(velocity),
+            np.array(start),
+            time,
+            tolerance=options["tolerance"],
+            floor=np.array(options.get("floor", 1.0)),
         ).tolist(),
         FLOW,
         curve=True,
         seconds=0.005,
     ),
     "least": Mirror(
-        lambda rng: (wave(rng), GRID),
+        lambda rng: (chance(rng, 0.1, kink, wave)(rng), GRID),
         lambda curve, grid: float(least(built(curve), np.array(grid))),
         MINIMUM,
         seconds=3e-3,

@@ -51,8 +51,10 @@ def _mode_time(rng: Rng) -> tuple[Any, ...]:
 
 
 def _fraction(rng: Rng) -> tuple[Any, ...]:
-    start, limit, constant = _mode(rng)
-    return rounded(rng.uniform(0.01, 0.99)), start, limit, chance(rng, 1, 1.0, constant)
+    start, limit, _ = _mode(rng)
+    share = rounded(rng.uniform(0.01, 0.99))
+    near = float(np.sqrt(rng.uniform(0.98, 1.02) * share * limit))
+    return share, chance(rng, 0.1, [near, near], start), limit, log_uniform(rng, 0.1, 100)
 
 
 def _leading(rng: Rng) -> tuple[Any, ...]:
@@ -60,7 +62,7 @@ def _leading(rng: Rng) -> tuple[Any, ...]:
 
 
 def _exact(rng: Rng) -> tuple[Any, ...]:
-    return _any(rng), sizes(rng, 2, 0.03, 1), np.linspace(0, 30, 7).tolist(), 1e-12
+    return _any(rng), chance(rng, 0.05, [0.0, 0.0], sizes(rng, 2, 0.03, 1)), np.linspace(0, 30, 7).tolist(), 1e-12
 
 
 def _weights(rng: Rng) -> tuple[Any, ...]:
@@ -72,6 +74,20 @@ def _weights(rng: Rng) -> tuple[Any, ...]:
 def _short(rng: Rng) -> tuple[dict[str, Any]]:
     given = _any(rng)  # at long contexts without noise the least loss is the rounding of a difference
     return (given | {"contextLength": min(given["contextLength"], 500)},)
+
+
+def _switched(rng: Rng) -> tuple[dict[str, Any]]:
+    return (chance(rng, 0.2, _nearly_off(rng), _any(rng)),)
+
+
+def _nearly_off(rng: Rng) -> dict[str, Any]:
+    """Two modes, the second next to where noise switches it off: N + 1 + r₁/s₁ = √(r₁ r₂)/s₂."""
+    first, noise, length = log_uniform(rng, 0.5, 2), log_uniform(rng, 1, 100), int(rng.integers(3, 60))
+    variance, second = first + noise, 0.0
+    for _ in range(20):
+        second = float(np.sqrt(variance * (second + noise))) / (length + 1 + variance / first)
+    eigenvalues = [first, rounded(second * rng.uniform(0.985, 1.015))]
+    return {"eigenvalues": eigenvalues, "contextLength": length, "noise": noise}
 
 
 def _curves(found: ModeCurves) -> dict[str, Any]:
@@ -120,8 +136,6 @@ MODES: Mapping[str, Mirror] = {
         lambda rng: _weights(rng)[:2],
         lambda given, strength: float(modes.exact_product_loss(_tasks(given), strength)),
     ),
-    "exactFixedPoint": Mirror(
-        lambda rng: (_any(rng),), lambda given: modes.exact_fixed_point(_tasks(given)).tolist()
-    ),
+    "exactFixedPoint": Mirror(_switched, lambda given: modes.exact_fixed_point(_tasks(given)).tolist()),
     "exactLeastLoss": Mirror(_short, lambda given: modes.exact_least_loss(_tasks(given))),
 }

@@ -25,7 +25,14 @@ def _target(rng: Rng) -> str:
 def _reached(rng: Rng) -> tuple[Any, ...]:
     at, name, target = ratios_at(rng, finite=True), str(rng.choice(NAMES)), _target(rng)
     ridge = chance(rng, 0.3, 0.0, chance(rng, 0.1, "best", log_uniform(rng, 1e-5, 1)))
-    return name, rounded(float(error_of(Ratios(**at), ridge, target)) * rng.uniform(1.01, 1.5)), at, ridge, target
+    low = chance(rng, 0.2, 0.01 if ridge != "best" else 1.01, 1.01)  # the first is never reached
+    return (
+        name,
+        rounded(float(error_of(Ratios(**at), ridge, target)) * rng.uniform(low, 1.5 * low)),
+        at,
+        ridge,
+        target,
+    )
 
 
 def _required(name: str, error: float, at: Mapping[str, float], ridge: Any, target: str) -> dict[str, Any]:
@@ -38,15 +45,24 @@ def _required(name: str, error: float, at: Mapping[str, float], ridge: Any, targ
 def _remarked(rng: Rng) -> tuple[Any, ...]:
     ends = sorted(log_uniform(rng, 1e-3, 1e6) for _ in range(int(rng.choice([2, 4]))))
     spans = [list(span) for span in zip(ends[::2], ends[1::2], strict=True)]
-    special = [[[0.0, np.inf]], [[np.inf, np.inf]], [[ends[0], np.inf]], [[0.0, ends[0]]]]
+    one = [ends[0]] * 2
+    special = [
+        [[0.0, np.inf]],
+        [[np.inf, np.inf]],
+        [[ends[0], np.inf]],
+        [[0.0, ends[0]]],
+        [one],
+        [one, [ends[1], np.inf]],
+    ]
     found = chance(rng, 0.4, special[int(rng.integers(len(special)))], spans)
     return str(rng.choice(NAMES)), found, log_uniform(rng, 0.01, 2), chance(rng, 0.1, np.inf, ends[0])
 
 
 def _refused(rng: Rng) -> tuple[Any, ...]:
     name, at = str(rng.choice(NAMES)), ratios_at(rng, finite=True)
-    floor = float(error_of(Ratios(**at), 0.1, "icl"))
-    return name, rounded(floor * rng.uniform(0.1, 0.9)), at, 0.1, "icl", floor
+    floor = chance(rng, 0.2, at["noise"], float(error_of(Ratios(**at), 0.1, "icl")))  # below the noise none goes
+    level = chance(rng, 0.5, at["noise"] * rng.uniform(0.2, 0.9), floor * rng.uniform(0.1, 0.9))
+    return name, rounded(level), at, 0.1, "icl", floor
 
 
 def _refusal(name: str, level: float, at: Mapping[str, float], ridge: Any, target: str, floor: float) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from iclab.explorer.mirrors.mirror import CLOSED, Mirror, chance, log_uniform, sizes
+from iclab.explorer.mirrors.mirror import CLOSED, Mirror, chance, log_uniform, rounded, sizes
 from iclab.outcomes import Errors
 from iclab.problem import Ratios
 from iclab.theory import estimators, generalization
@@ -38,14 +38,16 @@ def _ridge(rng: Rng) -> float:
 
 
 def _with_ridge(rng: Rng) -> tuple[Any, ...]:
-    return ratios_at(rng), _ridge(rng)
+    at, ridge = ratios_at(rng), _ridge(rng)
+    far = {name: log_uniform(rng, 1e-20, 1e20) for name in at}
+    return chance(rng, 0.1, (far, log_uniform(rng, 1e-20, 1e20)), (at, ridge))
 
 
 def _spectra(rng: Rng) -> tuple[Any, ...]:
     tasks = sizes(rng, int(rng.integers(1, 6)), 0.05, 5)
     if len(tasks) > 1 and rng.random() < 0.1:
         tasks[-1] = 0.0
-    inputs = chance(rng, 0.7, [1.0] * len(tasks), [float(s) for s in rng.choice([0.4, 2.0], len(tasks))])
+    inputs = chance(rng, 0.7, None, [float(s) for s in rng.choice([0.4, 2.0], len(tasks))])
     return ratios_at(rng), tasks, inputs, _ridge(rng)
 
 
@@ -104,7 +106,11 @@ def _camel(name: str) -> str:
 
 def _best_alpha(rng: Rng) -> tuple[Any, ...]:
     at, target = ratios_at(rng), str(rng.choice(["icl", "idg"]))
-    return at["kappa"], at["tau"], at["noise"], chance(rng, 0.7, 0.0, log_uniform(rng, 1e-6, 1)), target
+    tau, noise = log_uniform(rng, 0.1, 30), log_uniform(rng, 0.03, 1)
+    few = rounded(min(tau, 1.0) * rng.uniform(0.2, 1)), tau, noise, 0.0, "icl"  # where a finite length is best
+    any_ridge = chance(rng, 0.7, 0.0, log_uniform(rng, 1e-6, 1))
+    loud = at["kappa"], at["tau"], log_uniform(rng, 1e4, 1e12), any_ridge, target  # where none helps
+    return chance(rng, 0.4, few, chance(rng, 0.1, loud, (at["kappa"], at["tau"], at["noise"], any_ridge, target)))
 
 
 def _context(rng: Rng) -> tuple[float, float]:
@@ -184,7 +190,10 @@ PRETRAINING: Mapping[str, Mirror] = {
     "dmmseErrors": Mirror(_pool, lambda *given: _known(estimators.dmmse_errors(*given)), FITTED),
     "nearestTaskErrors": Mirror(_pool, lambda *given: _known(estimators.nearest_task_errors(*given)), FITTED),
     "effectiveLogTasks": Mirror(
-        lambda rng: (chance(rng, 0.1, 1.0, log_uniform(rng, 1, 1e12)), int(rng.integers(1, 200))),
+        lambda rng: (
+            chance(rng, 0.2, float(rng.choice([1.0, np.inf])), log_uniform(rng, 1, 1e12)),
+            int(rng.integers(1, 200)),
+        ),
         lambda *given: float(estimators.effective_log_tasks(*given)),
         CLOSED,
     ),
