@@ -95,10 +95,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            ["walk"],
-            "command must be one of run, report, compare, explore, studies, plan, inspect, sweep",
-        ),
+        (["walk"], "command must be one of run, report, compare, explore, studies, plan, inspect, sweep, collect"),
         (["run", "stairs"], "study must be one of abrupt-drop, staircase"),
         (["run"], "a study must be named; choose from abrupt-drop, staircase"),
         (["report", "--only", "stairs"], "study must be one of abrupt-drop, staircase"),

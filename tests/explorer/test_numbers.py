@@ -82,7 +82,8 @@ def on_path(browser: Browser, path: dict[str, Any], x: np.ndarray, y: np.ndarray
 @pytest.mark.parametrize("name", COMPUTED)
 def test_curves_of_random_states_are_those_of_python(browser: Browser, page_file: Path, name: str) -> None:
     browser.show(page_file.as_uri(), width=1000)
-    worst = max(compare(browser, name, seed) for seed in range(5))
+    states = 2 if name == "plan" else 5  # Python takes a second for each
+    worst = max(compare(browser, name, seed) for seed in range(states))
     assert worst <= FLOWING.get(name, 1e-9)
 
 

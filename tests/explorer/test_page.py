@@ -10,8 +10,8 @@ import pytest
 import iclab
 from iclab.commands.main import main
 from iclab.explorer import Page, joining, page
-from iclab.explorer.controls import described
-from iclab.explorer.views import VIEWS, case_at, controls_of
+from iclab.explorer.controls import changed, described
+from iclab.explorer.views import VIEWS, controls_of, study_of
 from iclab.studies import STUDIES
 
 
@@ -71,7 +71,8 @@ def test_controls_set_fields_of_the_case_over_their_whole_range(name: str) -> No
         if control.field and view.study:
             for end in (control.low, control.high):
                 value = int(end) if words["whole"] else end
-                assert case_at(view, {control.key: [value] if control.spectrum else value}) is not None
+                fields = {control.field: [value] if control.spectrum else value}
+                assert changed(study_of(view).quick, {**view.also, **fields} if control.key == "N" else fields)
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -18,6 +18,7 @@ from iclab.study import Result
 from tests.browser import Browser
 from tests.explorer.pages import NEEDS_BROWSER, said, shown
 
+pytestmark = pytest.mark.slow  # most run a simulation
 SIMULATED = """return [...document.querySelectorAll('.chart:not([hidden]) :is(path.curve, circle.dot)')]
   .map(one => one.getAttribute('class'));"""
 
@@ -99,7 +100,6 @@ def test_a_case_that_no_control_can_show_is_left_out(result: Result) -> None:
             laid_over(tree)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mode-staging", "finite-context", "fixed-points", "phase-portrait", "ridge",
                                   "double-descent", "context-length", "task-diversity", "staircase"])  # fmt: skip
 def test_every_study_with_a_view_lays_its_quick_case_over_theory(name: str) -> None:

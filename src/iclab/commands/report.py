@@ -48,6 +48,7 @@ Shown = tuple[Study, Any, "xr.DataTree"]
 
 def report(words: Sequence[str]) -> int:
     """Compute what is missing, write the page, print the verdicts. Returns the exit code."""
+    from iclab.explorer import moving
     from iclab.report import write
 
     words, sample = measured(words)
@@ -77,7 +78,7 @@ def report(words: Sequence[str]) -> int:
     results = fetched(store, cases, processes=processes, quiet=options.quiet, published=options.published)
     shown = [(study, case, result) for (study, case, _), result in zip(cases, results, strict=True)]
     entries = entries_of(shown, store, clock=options.clock)
-    page = write(folder, entries)
+    page = write(folder, entries, moving(shown))
     for entry in entries:
         print_verdicts(entry.name, entry.verdicts)
     print(f"page: {page}")

@@ -3,7 +3,8 @@
 import base64
 import html
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,13 +21,14 @@ from iclab.explorer.views import VIEWS, controls_of, formulas_of, state_of, stud
 from iclab.figures.style import PALETTE
 from iclab.numerics import require
 from iclab.provenance import environment
+from iclab.report import Moving
 from iclab.report.mathml import mathml
 from iclab.study import Study
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Page", "page", "page_of"]
+__all__ = ["Page", "moving", "page", "page_of"]
 
 SEEDS, NORMALS = 8, 520  # starts of theory, and numbers of each: 8 heads of merged attention in 8 dimensions
 HEIGHT = 900  # pixels of the frame in a notebook
@@ -39,6 +41,8 @@ class Page:
     html: str
     address: str
     """The view and the state that it opens with."""
+    script: str
+    """The one script in it."""
 
     def __str__(self) -> str:
         return self.html
@@ -86,13 +90,29 @@ def page_of(study: Study, case: Any, tree: "xr.DataTree | None" = None) -> Page:
     return _page(address(name, state_at(name, state_of(VIEWS[name], case))), shown)
 
 
+def moving(shown: "Sequence[tuple[Study, Any, xr.DataTree]]") -> Moving | None:
+    """The page that figures of some results open in their place; None where no view shows one of them."""
+    states: dict[str, str] = {}
+    found: Stored = {}
+    for study, case, tree in shown:
+        if study.name in VIEWS:
+            with suppress(ValueError):  # a case beyond the controls keeps its figure as it is
+                states[study.name] = address(study.name, state_at(study.name, state_of(VIEWS[study.name], case)))
+                if "simulation" in tree.children:
+                    found |= laid_over(tree)
+    if not states:
+        return None
+    made = _page(next(iter(states.values())), found)
+    return Moving(made.html, made.script, states)
+
+
 def _page(begun: str, found: Stored) -> Page:
     script, style = joining.script(_data(begun, found)), _style()
     shown = _template().render(
         policy=joining.policy(script, style), script=script, style=style, views=VIEWS.values(), version=__version__,
         formulas={name: formulas_of(one) for name, one in VIEWS.items()},
     )  # fmt: skip
-    return Page(shown, begun)
+    return Page(shown, begun, script)
 
 
 def _data(begun: str, found: Stored) -> dict[str, Any]:

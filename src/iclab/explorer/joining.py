@@ -4,8 +4,6 @@ Opened from disk a browser loads no module, so that they are joined here, withou
 and the word `export` fall away. Names at the top of a module are therefore names of the whole page.
 """
 
-import base64
-import hashlib
 import json
 import re
 from importlib.resources import files
@@ -14,6 +12,7 @@ from posixpath import dirname, join, normpath
 from typing import Any
 
 from iclab.numerics import require
+from iclab.report.policy import hashed
 
 __all__ = ["ENTRY", "joined", "literal", "policy", "script", "source"]
 
@@ -65,7 +64,7 @@ def policy(script: str, style: str) -> str:
     """
     return "; ".join(
         [
-            "default-src 'none'", f"script-src {_hash(script)}", f"style-src {_hash(style)}", "img-src data: blob:",
+            "default-src 'none'", f"script-src {hashed(script)}", f"style-src {hashed(style)}", "img-src data: blob:",
             "worker-src blob:", "connect-src 'self'", "base-uri 'none'", "form-action 'none'",
         ]
     )  # fmt: skip
@@ -87,7 +86,3 @@ def _collect(path: str, texts: dict[str, str], above: tuple[str, ...]) -> None:
     for other in _IMPORT.findall(text):
         _collect(normpath(join(dirname(path), other)), texts, (*above, path))
     texts[path] = text
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -68,8 +68,8 @@ STAIRCASE = ExplorerView(
         replace(TIME, start=8000.0),
     ),
     facts=(
-        Fact("Equal eigenvalues, and still one step after another",
-             {"lambda": [0.25, 0.25, 0.25, 0.25], "H": 4, "w": 0.02, "T": 3000.0}),
+        Fact("Equal eigenvalues, and the loss still falls in steps",
+             {"lambda": [0.25, 0.25, 0.25, 0.25], "H": 4, "w": 0.01, "T": 12000.0}),
         Fact("Too few heads: the last steps are never taken", {"H": 2, "T": 3000.0}),
     ),
 )  # fmt: skip
@@ -205,7 +205,7 @@ PLAN = ExplorerView(
     ),
     facts=(
         Fact("More data would be worse: without ridge two ranges of sequences reach the error",
-             {"question": "sequences", "ridge": "none", "error": 1.0, "kappa": 4.0, "rho": 0.3}),
+             {"question": "sequences", "ridge": "none", "error": 0.9, "kappa": 4.0, "rho": 0.1}),
     ),
     formulas=PRETRAINING,
 )  # fmt: skip

@@ -122,9 +122,10 @@ class Result:
 
         Raises OSError for a folder that cannot be written.
         """
+        from iclab.explorer import moving
         from iclab.report import write
 
-        return write(Path(folder), [self._entry()])
+        return write(Path(folder), [self._entry()], moving([(self.study, self.case, self.tree)]))
 
     def _entry(self) -> "Entry":
         from iclab.report import entry

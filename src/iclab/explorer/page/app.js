@@ -43,7 +43,7 @@ class App {
     for (const part of document.querySelectorAll("[data-live]")) part.removeAttribute("hidden");
     this.bind();
     addEventListener("hashchange", () => this.open(location.hash));
-    this.open(location.hash || DATA.address);
+    this.open(location.hash || (window.name.startsWith("view=") ? window.name : DATA.address));
     const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ act) => setTimeout(act, 300));
     idle(() => this.check());
   }
@@ -179,10 +179,10 @@ class App {
   sayVerdicts() {
     const box = byId("verdicts");
     const opened = box.querySelector("details")?.open ?? false;
-    box.replaceChildren(
-      ...said(this.best ?? null, this.state),
-      ...(this.seen?.findings ?? []).map((words) => make("p", {}, words)),
-    );
+    const findings = make("ul", {}, ...(this.seen?.findings ?? []).map((words) => make("li", {}, words)));
+    const count = findings.children.length;
+    const told = count > 2 ? make("details", {}, make("summary", {}, `${count} findings`), findings) : findings;
+    box.replaceChildren(...said(this.best ?? null, this.state), ...(count ? [told] : []));
     const list = box.querySelector("details");
     if (list) list.open = opened;
   }
