@@ -128,3 +128,31 @@ def test_a_frozen_tensor_names_the_step_at_which_it_differs(at: int, words: str,
         state["frozen.weight"] = np.asarray(np.arange(64).reshape(8, 8) + (step == at), np.float32)
     texts = [one.message for one in observe(checkpoints.read(written(tmp_path, states))).integrity.findings]
     assert [words in text for text in texts if "frozen.weight" in text] == [True]
+
+
+def test_other_files_of_weights_in_the_folder_of_a_checkpoint_are_listed(tmp_path: Path) -> None:
+    states = clean("steady", 0)
+    for step, state in states.items():
+        folder = put(tmp_path / f"step{step}", state, sharded=True)
+        save_file(state, folder / "consolidated.safetensors")
+        (folder / "optimizer.pt").write_bytes(b"no weights")
+    series = checkpoints.read(tmp_path)
+    assert {one.name for one in series.skipped} == {"consolidated.safetensors"}
+    assert observe(series).integrity.findings == ()
+
+
+@pytest.mark.parametrize("number", [str(2**53), "9" * 400])
+def test_a_step_beyond_exact_numbers_is_left_out_and_said(number: str, tmp_path: Path) -> None:
+    states = clean("steady", 0)
+    root = written(tmp_path / "run", states)
+    put(root / f"step{number}", states[800]) if len(number) < 100 else (root / f"step{number[:200]}").mkdir()
+    series = checkpoints.read(root)
+    assert series.steps == tuple(states)
+    assert len(series.skipped) == 1
+
+
+def test_an_inspection_of_large_steps_ends_with_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    for step, state in clean("steady", 0).items():
+        put(tmp_path / "run" / f"step{step + 1}{'0' * 20}", state)
+    assert main(["inspect", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 2
+    assert "must state a step below 2^53" in capsys.readouterr().err

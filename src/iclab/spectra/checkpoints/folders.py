@@ -104,7 +104,16 @@ def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[S
                 skipped.append(Skipped(path_below(entry, path), _nothing(entry, path)))
             else:
                 found.append(inner)
+                skipped += _unread(entry, path, inner)
     return found, skipped
+
+
+def _unread(folder: Path, root: Path, read: Found) -> list[Skipped]:
+    """Other files of weights in the folder of a checkpoint, each under its bare name."""
+    known = {*read.files, *(file for other in read.beside for file in other.files)}
+    known |= {file.with_suffix(ending) for file in known for ending in FORMATS}
+    others = [] if read.trouble else [one for one in _loose(folder, root) if one not in known]
+    return [Skipped(terminal(one.name), "beside the weights of a checkpoint, and not read") for one in others]
 
 
 def _below(entry: Path, root: Path, allow_partial: bool) -> Found | None:

@@ -12,6 +12,7 @@ from iclab.spectra.checkpoints.listing import Found
 from iclab.spectra.checkpoints.names import path_below, quoted
 from iclab.spectra.checkpoints.paths import json_file, regular_file
 from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series, one_in
+from iclab.spectra.checkpoints.steps import LATEST
 from iclab.spectra.checkpoints.tensors import PARTS, Tensor
 from iclab.spectra.checkpoints.zips import MEMORY
 
@@ -54,7 +55,7 @@ def of_states(
         f"steps must have one entry for each state; got {len(numbers)} steps and {len(states)} states.",
     )
     for step in numbers:
-        whole_number("steps", step, least=0)
+        require(whole_number("steps", step, least=0) < LATEST, f"steps must be below 2^53; got {step}.")
     return Series(
         tuple(
             Checkpoint(step, f"step{step}", partial(_of_state, dict(state), dict(config or {}), adapter))
@@ -89,7 +90,7 @@ def _noted_step(found: Found, root: Path) -> int | None:
         return None
     state = found.files[0].parent / "trainer_state.json"
     step = json_file(state, root).get("global_step") if state.is_file() else None
-    return step if type(step) is int and step >= 0 else None
+    return step if type(step) is int and 0 <= step < LATEST else None
 
 
 def _contents(found: Found, root: Path, memory_limit: int) -> Contents:
