@@ -124,6 +124,7 @@ def test_as_many_seeds_are_computed_at_once_as_cores_and_memory_go(
     assert "4 seeds at once, not 9: this machine has 4 cores, and memory for 20" in capsys.readouterr().err
 
 
+@pytest.mark.slow  # sixteen figures, and two processes
 def test_figures_drawn_side_by_side_are_those_drawn_one_by_one(tmp_path: Path) -> None:
     study, store = STUDIES["non-monotone-context"], Store(tmp_path)
     cases = [study.case(many=20.0 + place) for place in range(MANY)]
