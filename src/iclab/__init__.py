@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from iclab import attention as attention
     from iclab import claims as claims
     from iclab import commands as commands
+    from iclab import explorer as explorer
     from iclab import figures as figures
     from iclab import inspection as inspection
     from iclab import numerics as numerics
@@ -91,7 +92,7 @@ if not TYPE_CHECKING:
             "watch": "iclab.spectra",
         },
         unlisted=(
-            "attention", "claims", "commands", "inspection", "numerics", "outcomes", "overlay", "problem",
+            "attention", "claims", "commands", "explorer", "inspection", "numerics", "outcomes", "overlay", "problem",
             "provenance", "published", "report", "store", "study", "sweeps", "testing",
         ),
     )  # fmt: skip

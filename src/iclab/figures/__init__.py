@@ -20,10 +20,10 @@ from iclab.figures.marks import (
     theory_line,
     theory_lines,
 )
-from iclab.figures.style import INK
+from iclab.figures.style import INK, PALETTE
 
 __all__ = [
-    "COLORS", "FORMS", "INK", "MARKS", "TIME", "as_bytes", "caption", "colored", "colors", "dashed_line", "drawn",
-    "drawn_narrow", "end_label", "inline", "level_lines", "level_spans", "loss_axes", "mean_points", "pale",
+    "COLORS", "FORMS", "INK", "MARKS", "PALETTE", "TIME", "as_bytes", "caption", "colored", "colors", "dashed_line",
+    "drawn", "drawn_narrow", "end_label", "inline", "level_lines", "level_spans", "loss_axes", "mean_points", "pale",
     "second_axis", "seed_dots", "seed_lines", "seeds", "sketched", "stacked", "theory_line", "theory_lines",
 ]  # fmt: skip

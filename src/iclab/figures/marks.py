@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from iclab.figures.style import INK
+from iclab.figures.style import INK, PALETTE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,8 +18,7 @@ __all__ = [
 
 Item = TypeVar("Item")
 
-# Okabe and Ito's palette: distinguishable with every kind of color vision.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+COLORS = tuple(paper for paper, _, _ in PALETTE.values())
 
 MARKS = {
     "theory": "Solid line: theory.",

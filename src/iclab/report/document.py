@@ -4,10 +4,12 @@ Computes nothing: it shows results, verdicts and figures that it is handed.
 """
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,12 @@ from iclab.claims import ALARM, Verdict
 from iclab.files import written_whole
 from iclab.report import links, tables
 from iclab.report.mathml import mathml
+from iclab.report.policy import hashed
 
 if TYPE_CHECKING:
     from iclab.study import Formula
 
-__all__ = ["MEDIA", "Drawing", "Entry", "File", "page", "shown", "verdict_table", "write"]
+__all__ = ["MEDIA", "Drawing", "Entry", "File", "Moving", "page", "shown", "verdict_table", "write"]
 
 MEDIA = {"nc": "application/x-netcdf", "csv": "text/csv", "pdf": "application/pdf", "svg": "image/svg+xml"}
 PIXELS = 96  # of a page in an inch
@@ -112,18 +115,32 @@ class Entry:
         return ", ".join(f"{count} of {len(words)} {word}" for count, word in counts)
 
 
-def page(entries: Sequence[Entry], *, date: str, version: str = __version__) -> str:
-    """The whole report as HTML."""
+@dataclass(frozen=True)
+class Moving:
+    """The page that figures of a report open in their place, its script, and the state of it for each study."""
+
+    html: str
+    script: str
+    states: Mapping[str, str]
+
+    @property
+    def literal(self) -> str:
+        """The page as JSON that no text within can end."""
+        return json.dumps(self.html, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def page(entries: Sequence[Entry], *, date: str, version: str = __version__, moving: Moving | None = None) -> str:
+    """The whole report as HTML, with figures that move where there is a page for them."""
     claims = sum(len(entry.verdicts) for entry in entries)
     widths = sorted({entry.drawing.pixels for entry in entries})
     title = entries[0].title if len(entries) == 1 else "iclab report"
     return _rendered(
         "page.html", entries=entries, claims=claims, alarms=ALARM * claims, widths=widths, title=title, date=date,
-        version=version,
+        version=version, moving=moving, script=_script(), policy=_policy(moving),
     )  # fmt: skip
 
 
-def write(folder: Path, entries: Sequence[Entry]) -> Path:
+def write(folder: Path, entries: Sequence[Entry], moving: Moving | None = None) -> Path:
     """Write index.html with its files beside it; the path of the page. Each file is written whole or not at all.
 
     Raises OSError for a folder that cannot be written.
@@ -131,7 +148,9 @@ def write(folder: Path, entries: Sequence[Entry]) -> Path:
     beside = {file.address: file.content for entry in entries for file in entry.files if not file.inside}
     named = links.documents([entry.question for entry in entries])
     beside |= {path: text.encode() for path, text in named}
-    beside["index.html"] = page(entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")).encode()
+    beside["index.html"] = page(
+        entries, date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), moving=moving
+    ).encode()
     for path, content in beside.items():
         with written_whole(folder / path) as file:
             file.write_bytes(content)
@@ -146,6 +165,18 @@ def shown(entry: Entry) -> str:
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
     """Verdicts as an element of a notebook."""
     return _rendered("verdicts.html", verdicts=verdicts)
+
+
+def _script() -> str:
+    return files("iclab.report").joinpath("moving.js").read_text(encoding="utf-8")
+
+
+def _policy(moving: Moving | None) -> str:
+    """The policy of a page: no script may run but that which opens the explorer, and the explorer's."""
+    alone = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    if moving is None:
+        return alone
+    return f"{alone} blob:; worker-src blob:; script-src {hashed(_script())} {hashed(moving.script)}"
 
 
 def _rendered(template: str, **shown: Any) -> str:

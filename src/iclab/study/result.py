@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from iclab.explorer import Page
     from iclab.figures.sketches import Sketch
     from iclab.report import Entry
     from iclab.study.study import Study
@@ -66,7 +67,7 @@ class Result:
         return getattr(self.tree, name)
 
     def __dir__(self) -> Iterable[str]:
-        own = ("answer", "case", "draw", "page", "save", "study", "to_dataframe", "tree", "verdicts")
+        own = ("answer", "case", "draw", "explore", "page", "save", "study", "to_dataframe", "tree", "verdicts")
         return sorted({*own, *self.tree.children, "attrs", "children", "groups"})
 
     @cached_property
@@ -84,6 +85,15 @@ class Result:
         from iclab import figures
 
         return figures.drawn(self.study, self.case, self.tree)
+
+    def explore(self) -> "Page":
+        """The page of the explorer with this result over its theory; in a notebook controls move it.
+
+        Raises ValueError for a study that no view shows, and for a case out of the range of its controls.
+        """
+        from iclab.explorer import page_of
+
+        return page_of(self.study, self.case, self.tree)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """All numbers as one long table: group, variable, a column for each axis, value."""
@@ -112,9 +122,10 @@ class Result:
 
         Raises OSError for a folder that cannot be written.
         """
+        from iclab.explorer import moving
         from iclab.report import write
 
-        return write(Path(folder), [self._entry()])
+        return write(Path(folder), [self._entry()], moving([(self.study, self.case, self.tree)]))
 
     def _entry(self) -> "Entry":
         from iclab.report import entry

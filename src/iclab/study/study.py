@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray as Key
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from iclab.explorer import Page
 else:
     Axes = Figure = Key = Any  # for annotations of studies: neither matplotlib nor JAX is loaded for them
 
@@ -176,6 +178,16 @@ class Study:
         if not numbers:
             return Result(self, case, self._labeled(case, {"theory": self._theory(case, 0)}, seed=0))
         return Result(self, case, joined([self._answers(case, seed) for seed in numbers]))
+
+    def explore(self, case: Any = None) -> "Page":
+        """The page of the explorer with the view of this study; in a notebook controls move its theory.
+
+        Opened at a case, of the preset "quick" by default. Raises ValueError for a study that no view shows, and
+        for a case out of the range of its controls.
+        """
+        from iclab.explorer import page_of
+
+        return page_of(self, self.preset(case).case if case is None or isinstance(case, str) else case)
 
     def theorized(self, case: Any, result: "xr.DataTree") -> "xr.DataTree":
         """The result of a case with theory computed again, for the starts of its seeds."""

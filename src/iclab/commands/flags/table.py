@@ -1,16 +1,14 @@
 """The flags of a form: a dataclass, and those that its fields hold, as they are typed in a terminal."""
 
-import inspect
-import re
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from iclab.numerics import OneOf, constraints
+from iclab.numerics.comments import comment_on
 
-__all__ = ["Flag", "comment_on", "flags_of"]
+__all__ = ["Flag", "flags_of"]
 
 _KINDS = {int: "INT", float: "NUMBER", str: "TEXT", bool: "", NoneType: ""}
 
@@ -124,18 +122,3 @@ def _typed(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-def comment_on(kind: type, name: str) -> str:
-    """The comment behind a field, in the class that states it last; empty where there is none."""
-    found = (_comments(base).get(name) for base in kind.__mro__ if is_dataclass(base))
-    return next((text for text in found if text), "")
-
-
-@lru_cache
-def _comments(kind: type) -> dict[str, str]:
-    try:
-        source = inspect.getsource(kind)
-    except (OSError, TypeError):
-        return {}
-    return dict(re.findall(r"^    (\w+): .*?  # (.*)$", source, flags=re.MULTILINE))

@@ -1,0 +1,374 @@
+/** The page: one view at a time, its state in the address, everything can leave. In a worker it only answers. */
+import { Asker, serve } from "./asking.js";
+import { Chart } from "./chart.js";
+import { openCommand, runCommand } from "./commands.js";
+import { row } from "./controls.js";
+import { byId, button, make } from "./elements.js";
+import { csvFile, offer, pngFile, svgFile } from "./exports.js";
+import { shown } from "./numbers.js";
+import { conventionsOf, opened, ownCurve } from "./own.js";
+import { marks, nearest, said } from "./overlay.js";
+import { Simulator } from "./simulate.js";
+import { address, read, usual } from "./state.js";
+import { inspect, offered } from "./views/inspect.js";
+import { VIEWS } from "./views/index.js";
+
+const [DRAGGED, RESTING] = [1e-6, 1e-9]; // tolerances of flows
+const REST = 200; // milliseconds after the last move
+
+class App {
+  /** @param {string} script */
+  constructor(script) {
+    this.asker = new Asker(script);
+    this.simulator = new Simulator(
+      () => ({ view: this.view, state: this.state }),
+      (stored) => {
+        for (const [view, results] of Object.entries(stored))
+          DATA.stored[view] = [...results, ...(DATA.stored[view] ?? [])];
+        this.render(false);
+      },
+    );
+    this.view = DATA.address.split("&")[0].slice("view=".length);
+    /** @type {Record<string, any>} */ this.state = {};
+    /** @type {import("./marks.js").Curve[][]} */ this.pinned = [];
+    /** @type {import("./views/index.js").Shown | null} */ this.seen = null;
+    /** @type {import("./own.js").Own | null} */ this.own = null;
+    /** @type {Chart[]} */ this.charts = [];
+    /** @type {number | undefined} */ this.tolerance = undefined;
+    this.dragged = false;
+    this.asked = false;
+    this.timer = 0;
+    this.writing = 0;
+    this.written = "";
+    for (const part of document.querySelectorAll("[data-live]")) part.removeAttribute("hidden");
+    this.bind();
+    addEventListener("hashchange", () => this.open(location.hash));
+    this.open(location.hash || (window.name.startsWith("view=") ? window.name : DATA.address));
+    const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ act) => setTimeout(act, 300));
+    idle(() => this.check());
+  }
+
+  /** Says whether this browser answers as the library did. */
+  async check() {
+    const { calls, worst, wrong } = await this.asker.checked();
+    byId("checked").textContent = wrong.length
+      ? `Do not trust the curves of this browser: ${wrong.join(", ")} differ from Python.`
+      : `Checked in this browser against Python: ${calls} calls of all functions, largest relative difference ${shown(worst, 2)}.`;
+    byId("checked").className = wrong.length ? "vermilion" : "";
+  }
+
+  get known() {
+    return DATA.views[this.view];
+  }
+
+  /** Shows what an address names. @param {string} hash */
+  open(hash) {
+    if (hash.replace(/^#/, "") === this.written) return;
+    const { view, state, embedded } = read(hash, DATA.views, this.view);
+    document.body.classList.toggle("embedded", embedded);
+    this.choose(view, state);
+  }
+
+  /** @param {string} view @param {Record<string, any>} state */
+  choose(view, state) {
+    const other = view !== this.view;
+    this.view = view;
+    this.state = state;
+    if (other) this.pinned = [];
+    byId("question").textContent = this.known.question;
+    byId("source").textContent = this.known.source;
+    document.title = `${this.known.title}: iclab explorer`;
+    for (const one of document.querySelectorAll("[data-of]"))
+      one.toggleAttribute("hidden", one.getAttribute("data-of") !== view);
+    for (const link of document.querySelectorAll("nav a")) {
+      if (link.getAttribute("href") === `#view=${view}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    byId("facts").replaceChildren(
+      ...this.known.facts.map((/** @type {any} */ fact) =>
+        button(fact.words, () =>
+          this.choose(view, { ...usual(this.known.controls), ...structuredClone(fact.state) }),
+        ),
+      ),
+    );
+    this.simulator.offer(Boolean(this.known.simulates));
+    this.showControls();
+    return this.draw();
+  }
+
+  showControls() {
+    const rows = this.known.controls
+      .filter((/** @type {any} */ control) => !control.hidden)
+      .map((/** @type {any} */ control) =>
+        row(control, {
+          get: () => this.state[control.key],
+          put: (value, dragged) => {
+            this.state[control.key] = value;
+            this.complain("");
+            this.move(dragged);
+          },
+          complain: (words) => this.complain(words),
+        }),
+      );
+    if (this.own)
+      rows.push(
+        conventionsOf(this.own, {
+          changed: () => this.render(false),
+          closed: () => {
+            this.own = null;
+            this.showControls();
+            this.render(false);
+          },
+          complain: (words) => this.complain(words),
+        }),
+      );
+    byId("controls").replaceChildren(...rows);
+  }
+
+  /** @param {string} words */
+  complain(words) {
+    byId("problem").textContent = words;
+  }
+
+  /** Draws in the next frame; finely once nothing has moved for a while. @param {boolean} dragged */
+  move(dragged) {
+    this.dragged = dragged;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => {
+      this.dragged = false;
+      this.draw();
+    }, REST);
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => {
+      this.asked = false;
+      this.draw();
+    });
+  }
+
+  async draw() {
+    const { view, dragged } = this;
+    try {
+      const shown = await this.asker.ask(view, this.state, this.tolerance ?? (dragged ? DRAGGED : RESTING));
+      if (!shown || view !== this.view) return;
+      this.seen = shown;
+      this.render(dragged);
+    } catch (error) {
+      this.complain(
+        `This lies beyond what a page can integrate (${/** @type {Error} */ (error).message}). Ask with the command below.`,
+      );
+      this.tell();
+    }
+  }
+
+  /** @param {boolean} dragged */
+  render(dragged) {
+    const pictures = this.pictures();
+    while (this.charts.length < pictures.length) this.charts.push(this.newChart());
+    this.charts.forEach((chart, i) => {
+      chart.box.hidden = i >= pictures.length;
+      if (i < pictures.length) chart.draw(pictures[i]);
+    });
+    byId("answer").textContent = this.seen?.answer ?? "";
+    if (!dragged || this.best?.differing.length) this.sayVerdicts();
+    if (!dragged) byId("spoken").textContent = this.seen?.answer ?? "";
+    this.tell();
+  }
+
+  /** What the product says of stored runs; a list that was opened stays open. */
+  sayVerdicts() {
+    const box = byId("verdicts");
+    const opened = box.querySelector("details")?.open ?? false;
+    const findings = make("ul", {}, ...(this.seen?.findings ?? []).map((words) => make("li", {}, words)));
+    const count = findings.children.length;
+    const told = count > 2 ? make("details", {}, make("summary", {}, `${count} findings`), findings) : findings;
+    box.replaceChildren(...said(this.best ?? null, this.state), ...(count ? [told] : []));
+    const list = box.querySelector("details");
+    if (list) list.open = opened;
+  }
+
+  /** What is drawn: pinned copies, stored runs, and theory over them. */
+  pictures() {
+    const best = nearest(DATA.stored[this.view] ?? [], this.state, this.known.controls);
+    this.best = best;
+    return (this.seen?.charts ?? []).map((picture, i) => {
+      const laid =
+        i === 0 && best
+          ? marks(picture, best.found, !best.differing.length, this.state.seed)
+          : { curves: [], dots: [] };
+      const own = i === 0 ? ownCurve(this.own, this.view, this.state) : [];
+      const curves = [...(this.pinned[i] ?? []), ...laid.curves, ...own, ...picture.curves];
+      return { ...picture, curves, dots: [...laid.dots, ...(picture.dots ?? [])] };
+    });
+  }
+
+  newChart() {
+    const box = document.createElement("div");
+    box.className = "chart";
+    byId("charts").append(box);
+    return new Chart(
+      box,
+      (words) => {
+        byId("reading").textContent = words;
+      },
+      (moved) => {
+        Object.assign(this.state, moved);
+        this.move(true);
+      },
+    );
+  }
+
+  /** Commands and address of the state. */
+  tell() {
+    const controls = this.known.controls;
+    byId("address").textContent = openCommand(this.view, controls, this.state);
+    byId("command").textContent = VIEWS[this.view].command?.(this.state) ?? runCommand(this.known, this.state);
+    byId("python").textContent = VIEWS[this.view].python(this.state);
+    clearTimeout(this.writing);
+    this.writing = window.setTimeout(() => {
+      this.written = address(this.view, controls, this.state);
+      try {
+        history.replaceState(null, "", `#${this.written}`);
+      } catch {
+        /* a frame without an address of its own */
+      }
+    }, 250);
+  }
+
+  /** Shows a file: a document of iclab inspect, or a run of one's own. @param {File | undefined} file */
+  async take(file) {
+    if (!file) return;
+    const { document: content, own, problem } = await opened(file);
+    const wrong = content ? this.inspect(content) : (problem ?? "");
+    this.complain(wrong);
+    if (!own || wrong) return;
+    this.own = own;
+    if (!["staircase", "abrupt-drop"].includes(this.view))
+      await this.choose("abrupt-drop", usual(DATA.views["abrupt-drop"].controls));
+    this.showControls();
+    this.render(false);
+  }
+
+  /** Shows a document from now on; the sentence that says why it cannot. @param {any} content */
+  inspect(content) {
+    const wrong = inspect(content);
+    if (wrong) return wrong;
+    const names = offered();
+    for (const control of DATA.views.inspect.controls) {
+      control.choices = names[/** @type {"matrix"} */ (control.key)];
+      control.start = control.choices[0];
+    }
+    this.choose("inspect", usual(DATA.views.inspect.controls));
+    return "";
+  }
+
+  bind() {
+    const file = /** @type {HTMLInputElement} */ (byId("file"));
+    file.onchange = () => {
+      this.take(file.files?.[0]);
+      file.value = "";
+    };
+    addEventListener("dragover", (e) => e.preventDefault());
+    addEventListener("drop", (e) => {
+      e.preventDefault();
+      this.take(e.dataTransfer?.files[0]);
+    });
+    const first = () => this.charts[0].svg;
+    const acts = {
+      pin: () => {
+        this.pinned = (this.seen?.charts ?? []).map(({ curves }) =>
+          curves
+            .filter((curve) => curve.key)
+            .slice(0, 8)
+            .map((curve) => ({
+              ...curve,
+              key: undefined,
+              name: curve.name && `pinned: ${curve.name}`,
+              tone: "soft",
+              width: 2,
+              dash: "1 5",
+              label: false,
+              low: undefined,
+              high: undefined,
+            })),
+        );
+        this.render(false);
+      },
+      reset: () => {
+        this.pinned = [];
+        this.choose(this.view, usual(this.known.controls));
+      },
+      link: () => this.copy(`${location.href.split("#")[0]}#${address(this.view, this.known.controls, this.state)}`),
+      open: () => file.click(),
+      svg: () => offer(`${this.view}.svg`, new Blob([svgFile(first())], { type: "image/svg+xml" })),
+      png: async () => offer(`${this.view}.png`, await pngFile(first())),
+      csv: () => offer(`${this.view}.csv`, new Blob([csvFile(this.pictures())], { type: "text/csv" })),
+      scheme: () => {
+        const root = document.documentElement;
+        root.dataset.scheme = getComputedStyle(root).getPropertyValue("--dark").trim() === "1" ? "light" : "dark";
+      },
+    };
+    for (const [id, act] of Object.entries(acts)) byId(id).onclick = act;
+  }
+
+  /** @param {string} link */
+  async copy(link) {
+    try {
+      await navigator.clipboard.writeText(link);
+      byId("reading").textContent = "The link is copied.";
+    } catch {
+      byId("reading").textContent = link;
+    }
+  }
+
+  /**
+   * For tests: a state, and the numbers that are drawn of it.
+   * @param {string} view
+   * @param {Record<string, any>} state
+   * @param {number} [tolerance]
+   */
+  async set(view, state, tolerance) {
+    this.tolerance = tolerance;
+    await this.choose(view, { ...usual(DATA.views[view].controls), ...state });
+    this.tolerance = undefined;
+    return this.probe();
+  }
+
+  probe() {
+    const drawn = (this.seen?.charts ?? []).flatMap(({ curves, dots = [] }) => [...curves, ...dots]);
+    const plain = (/** @type {any} */ value) =>
+      typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+    const curves = Object.fromEntries(
+      drawn
+        .filter((one) => one.key || /** @type {any} */ (one).xKey)
+        .map((one) => [
+          one.key ?? /** @type {any} */ (one).xKey,
+          { x: [...Array.from(one.x)], y: [...Array.from(one.y)], xKey: /** @type {any} */ (one).xKey },
+        ]),
+    );
+    const numbers = Object.fromEntries(
+      Object.entries(this.seen?.numbers ?? {}).map(([key, value]) => [
+        key,
+        Array.isArray(value) ? value.flat().map(plain) : plain(value),
+      ]),
+    );
+    return { curves, numbers, answer: this.seen?.answer };
+  }
+}
+
+if (typeof document === "undefined") {
+  serve();
+} else {
+  const app = new App(document.currentScript?.textContent ?? "");
+  Object.assign(window, {
+    explorer: {
+      app,
+      set: app.set.bind(app),
+      probe: app.probe.bind(app),
+      ready: performance.now(),
+      svg: () => svgFile(app.charts[0].svg),
+      csv: () => csvFile(app.pictures()),
+      png: () => pngFile(app.charts[0].svg),
+    },
+  });
+}

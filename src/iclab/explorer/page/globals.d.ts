@@ -1,0 +1,2 @@
+/** What Python writes into the page, before its modules. */
+declare const DATA: any;

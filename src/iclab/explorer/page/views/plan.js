@@ -1,0 +1,73 @@
+/** Before a run is made: the sizes that reach an error, marked on the curve of the error. */
+import { geomspace } from "../../theory/numerics.js";
+import { errorOf, required } from "../../theory/planning.js";
+import { pythonic } from "../commands.js";
+import { typed } from "../numbers.js";
+import { shown } from "../numbers.js";
+import { ERROR } from "./double_descent.js";
+
+const QUANTITIES = /** @type {Record<string, {quantity: "alpha" | "kappa" | "tau", name: string}>} */ ({
+  tasks: { quantity: "kappa", name: "tasks of the pool κ = K/D" },
+  sequences: { quantity: "tau", name: "pretraining sequences τ = n/D²" },
+  context: { quantity: "alpha", name: "examples of a context α = N/D" },
+});
+const RANGE = geomspace(1e-2, 1e4, 121);
+
+/** @param {Record<string, any>} state @returns {0 | "best"} */
+const strength = (state) => (state.ridge === "best" ? "best" : 0);
+
+export const planView = {
+  heavy: true,
+  /** @param {Record<string, any>} state */
+  picture(state) {
+    const { quantity, name } = QUANTITIES[state.question];
+    const ratios = { alpha: state.alpha, kappa: state.kappa, tau: state.tau, noise: state.rho };
+    const curve = Array.from(RANGE, (size) => errorOf({ ...ratios, [quantity]: size }, strength(state), "icl"));
+    const found = required(quantity, state.error, ratios, strength(state), "icl");
+    const seen = [...curve.filter((value) => value > 0 && Number.isFinite(value)), state.error];
+    const ends = found.intervals.flat().filter((end) => end > RANGE[0] && end < RANGE[RANGE.length - 1]);
+    const reached = Array.from(curve, (value) => (value <= state.error ? value : NaN));
+    return {
+      charts: [
+        {
+          title: `Error on new tasks against the ${name}, and the error to reach.`,
+          x: { name, log: true, low: 1e-2, high: 1e4 },
+          y: { name: ERROR, log: true, low: 0.7 * Math.min(...seen), high: Math.min(300, 1.4 * Math.max(...seen)) },
+          curves: [
+            { key: "curve", name: "new tasks (ICL)", x: RANGE, y: curve, tone: "blue", width: 3, label: true },
+            { name: "", x: RANGE, y: reached, tone: "green", width: 6 },
+          ],
+          levels: [{ y: state.error, name: `to reach: ${shown(state.error)}` }],
+          uprights: ends.map((x) => ({
+            x,
+            name: `${QUANTITIES[state.question].name.match(/[ακτ]/)?.[0]} = ${shown(x)}`,
+          })),
+        },
+      ],
+      answer: found.advice,
+      numbers: { intervals: found.intervals, floor: found.floor },
+    };
+  },
+  /** @param {Record<string, any>} state */
+  command: (state) => {
+    const others = ["alpha", "kappa", "tau"].filter((one) => one !== QUANTITIES[state.question].quantity);
+    const given = others.map((one) => `--${one} ${typed(state[one])}`).join(" ");
+    return `iclab plan ${state.question} --error ${typed(state.error)} ${given} --noise ${typed(state.rho)} --ridge ${strength(state)}`;
+  },
+  /** @param {Record<string, any>} state */
+  python: (state) => {
+    const { quantity } = QUANTITIES[state.question];
+    const given = ["alpha", "kappa", "tau"]
+      .filter((one) => one !== quantity)
+      .map((one) => `"${one}": ${pythonic(state[one])}`);
+    const ridge = strength(state) === "best" ? '"best"' : "0.0";
+    return `import numpy as np
+import iclab
+from iclab.planning import inverse
+given = {${given.join(", ")}, "noise": ${pythonic(state.rho)}}
+found = inverse.required("${quantity}", error=${pythonic(state.error)}, ridge=${ridge}, **given)
+curve = inverse.error_of(iclab.Ratios(**given, ${quantity}=np.geomspace(1e-2, 1e4, 121)), ${ridge}, "icl")
+intervals, floor = found.intervals, found.floor
+print(found.advice)`;
+  },
+};
