@@ -9,7 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from tests.series import AT, INDEX, KINDS, SHARDS, State, States, clean, put, written
+from tests.series import AT, CONFIG, INDEX, KINDS, SHARDS, State, States, clean, put, written
 
 __all__ = ["FAULTS", "Planted", "planted"]
 
@@ -187,6 +187,77 @@ def one_of_another_run(root: Path, states: States, rng: np.random.Generator) -> 
     return Planted("broken continuity", (_next(states, at, -1), at))
 
 
+@_on(*(kind for kind in KINDS if kind != "warming"))  # whose norm turns back: there it cannot be seen
+def exchanged(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """Two checkpoints beside each other in each other's place."""
+    at = _inner(states, rng)
+    other = _next(states, at)
+    if other == max(states):
+        at, other = _next(states, at, -1), at
+    written(root, states | {at: states[other], other: states[at]})
+    return Planted("exchanged checkpoints", (at, other))
+
+
+@_on("steady", "growing", "coarse", "buffered")
+def exchanged_far_apart(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    steps = sorted(states)
+    at, other = steps[int(rng.integers(1, 3))], steps[int(rng.integers(5, 7))]
+    written(root, states | {at: states[other], other: states[at]})
+    return Planted("exchanged checkpoints", (at, other))
+
+
+@_on("steady", "growing", "coarse", "buffered", "settling")
+def exchanged_at_an_end(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """The first two checkpoints in each other's place, which noise that died down can look like."""
+    at, other = sorted(states)[:2]
+    written(root, states | {at: states[other], other: states[at]})
+    return Planted("exchanged checkpoints", (at, other), broken=False)
+
+
+def _anew(state: State, rng: np.random.Generator, names: tuple[str, ...]) -> State:
+    """The state with these matrices as at another start."""
+    drawn = {name: (0.1 * rng.standard_normal(state[name].shape)).astype(state[name].dtype) for name in names}
+    return state | drawn
+
+
+@_on()
+def layer_reset_once(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    at = _inner(states, rng)
+    names = (AT + "mlp.c_fc.weight", AT + "mlp.c_proj.weight") if rng.integers(2) else (FUSED,)
+    written(root, states | {at: _anew(states[at], rng, names)})
+    return Planted("reset tensors", (at,))
+
+
+@_on("steady", "doubling", "coarse", "buffered", "settling")
+def layer_reset_for_good(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """A matrix that is drawn anew at one step, from which its path goes on."""
+    at, name = _inner(states, rng), AT + "mlp.c_fc.weight"
+    fresh = _anew(states[at], rng, (name,))[name].astype(np.float32) - states[at][name].astype(np.float32)
+    moved = {
+        step: state | {name: (state[name].astype(np.float32) + fresh).astype(state[name].dtype)}
+        for step, state in states.items()
+        if step >= at
+    }
+    written(root, states | moved)
+    return Planted("reset tensors", tuple(moved), broken=False)
+
+
+@_on()
+def transposed(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    at, name = _inner(states, rng), AT + "attn.c_proj.weight"
+    written(root, states | {at: states[at] | {name: np.ascontiguousarray(states[at][name].T)}})
+    return Planted("transposed tensors", (at,))
+
+
+@_on("steady", "doubling", "coarse", "buffered", "settling")
+def two_layers_exchanged(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """Two matrices of one shape under each other's name at one step, with numbers of that step."""
+    at, one, two = _inner(states, rng), AT + "attn.c_proj.weight", "extra.weight"
+    both = {step: {**state, two: np.ascontiguousarray(state[one][::-1])} for step, state in states.items()}
+    written(root, both | {at: {**both[at], one: both[at][two], two: both[at][one]}})
+    return Planted("swapped tensors", (_next(states, at, -1), at))
+
+
 @_on()
 def promised_and_absent(root: Path, states: States, rng: np.random.Generator) -> Planted:
     at = _inner(states, rng)
@@ -195,6 +266,46 @@ def promised_and_absent(root: Path, states: States, rng: np.random.Generator) ->
     page["weight_map"]["transformer.h.7.mlp.c_fc.weight"] = SHARDS[1]
     index.write_text(json.dumps(page))
     return Planted("missing tensors", (at,))
+
+
+@_on()
+def shard_that_holds_it_not(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """An index that places a tensor in the other shard."""
+    at = _inner(states, rng)
+    index = written(root, states, sharded=True) / f"step{at}" / INDEX
+    page = json.loads(index.read_text())
+    name = sorted(page["weight_map"])[int(rng.integers(len(page["weight_map"])))]
+    page["weight_map"][name] = SHARDS[page["weight_map"][name] == SHARDS[0]]
+    index.write_text(json.dumps(page))
+    return Planted("misplaced tensors", (at,), broken=False)
+
+
+@_on()
+def heads_of_another_config(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    at = _inner(states, rng)
+    written(root, states)
+    (root / f"step{at}" / "config.json").write_text(json.dumps(CONFIG | {"n_head": int(rng.choice([1, 4, 8]))}))
+    return Planted("config changes", (at,))
+
+
+@_on()
+def other_weights_beside(root: Path, states: States, rng: np.random.Generator) -> Planted:
+    """Shards of another step beside the file that is read, or the same weights in another format."""
+    at = _inner(states, rng)
+    written(root, states)
+    if rng.integers(2):
+        put(root / f"step{at}", states[_next(states, at)], sharded=True)
+    else:
+        named = {step: (root / f"step{step}" / "model.safetensors") for step in states}
+        for step, file in named.items():
+            file.rename(file.with_name("weights.safetensors"))
+            np.savez(file.with_name("weights.npz"), **_plain(states[step if step != at else _next(states, at)]))
+    return Planted("other weights", (at,), broken=False)
+
+
+def _plain(state: State) -> State:
+    """The state in types that NumPy writes."""
+    return {name: a.astype(np.float32) if a.dtype == ml_dtypes.bfloat16 else a for name, a in state.items()}
 
 
 @_on()

@@ -96,3 +96,29 @@ def test_arrays_of_jax_are_read_as_those_of_numpy() -> None:
     opened = checkpoints.of_states([{"w": jax.numpy.asarray(WEIGHTS["w"]), "objects": np.array([{}])}])[0].open()
     assert_array_equal(opened.tensors["w"].array(), WEIGHTS["w"])
     assert [entry.name for entry in opened.skipped] == ["objects"]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_arrays_of_either_order_of_bytes_are_the_same_numbers(order: str, tmp_path: Path) -> None:
+    array = np.random.default_rng(0).standard_normal((8, 8)).astype(f"{order}f4")
+    np.savez(tmp_path / "step1.npz", w=array)
+    in_memory = checkpoints.of_states([{"w": array}])[0].open()
+    for opened in (checkpoints.read(tmp_path / "step1.npz")[0].open(), in_memory):
+        tensor = opened.tensors["w"]
+        assert (tensor.stored, tensor.array().dtype.isnative) == ("F32", True)
+        np.testing.assert_array_equal(tensor.array(), array)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (np.ones((4, 4), complex), "complex numbers"), (np.array("2020-01-01", "M8[D]"), "text or dates, no numbers"),
+        (np.array(["a", "b"]), "text or dates, no numbers"), (np.array([b"a"]), "text or dates, no numbers"),
+    ],
+)  # fmt: skip
+def test_arrays_that_hold_no_real_numbers_are_left_out_with_the_reason(value, reason: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "step1.npz", w=np.ones((4, 4)), odd=value)
+    in_memory = checkpoints.of_states([{"w": np.ones((4, 4)), "odd": value}])[0].open()
+    for opened in (checkpoints.read(tmp_path / "step1.npz")[0].open(), in_memory):
+        assert set(opened.tensors) == {"w"}
+        assert [(one.name, one.reason) for one in opened.skipped] == [("odd", reason)]

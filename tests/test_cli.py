@@ -106,7 +106,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture) 
         (
             ["report", "--fulll"],
             "flags must be among -h, --help, --seeds, --full, --published, --results, --out, --clock, --quiet, "
-            "--strict, --debug, --all, --processes; got --fulll. Did you mean --full?",
+            "--strict, --cache, --verbose, --debug, --all, --processes; got --fulll. Did you mean --full?",
         ),
         (["run", "abrupt-drop", "--steps", "many"], "--steps: invalid literal for int() with base 10: 'many'"),
         (
@@ -187,8 +187,8 @@ def test_an_interrupt_says_so_and_leaves_nothing_half_written(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("iclab.study.Study.run", interrupted)
-    assert run("run", abrupt_drop.STUDY.name, "--out", str(tmp_path)) == 130
+    monkeypatch.setattr("iclab.study.Study.outcomes", interrupted)
+    assert run("run", abrupt_drop.STUDY.name, "--processes", "1", "--out", str(tmp_path)) == 130
     assert capsys.readouterr().err == "iclab: interrupted; finished seeds are kept, nothing half-written stays\n"
     assert list(tmp_path.iterdir()) == []
 

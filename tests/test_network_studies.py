@@ -76,6 +76,7 @@ def test_norms_are_taken_over_their_own_largest() -> None:
     assert_allclose(row_spaces.least_norms([first, second]), [0.25, 0.1, 0.5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_figures_show_the_start_of_training_and_say_what_grey_is(name: str) -> None:
     study = STUDIES[name]

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from iclab.claims import Agrees, Bounded, ExactInRate, Misses, RestsAtLevels, RestsTend, Tends, Verdict, above
+from iclab.claims import (
+    Agrees,
+    Bounded,
+    ExactInRate,
+    Misses,
+    RestsAtLevels,
+    RestsTend,
+    Share,
+    Tends,
+    Verdict,
+    above,
+)  # fmt: skip
 from iclab.claims.networks import PeaksWhereFitEnds
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -96,6 +107,89 @@ def test_a_limit_without_theory_in_one_cell_is_open_and_in_one_size_is_judged() 
 
     assert judged(without_cell).reason == "mode 1 is there in 0 of 4 seeds"
     assert judged(without_size).holds
+
+
+def without(*entries: int) -> np.ndarray:
+    known = np.ones(4)
+    known[list(entries)] = np.nan
+    return known
+
+
+@pytest.mark.parametrize("entries", [(1,), (0, 3)])
+def test_entries_of_which_theory_says_nothing_are_open_and_counted(entries: tuple[int, ...]) -> None:
+    first = f"sequences {SIZES[entries[0]]}"
+    verdict = Agrees("runs/loss", "It agrees.", 0.03).verdict(result(without(*entries), 1 + SCATTER))
+    assert verdict.outcome == "open"
+    assert (
+        verdict.reason == f"theory says nothing of {len(entries)} of 4 entries that are measured, the first {first}"
+    )
+    assert dict(verdict.evidence)["entries"] == "4"
+
+
+def test_theory_that_says_nothing_at_all_is_open() -> None:
+    verdict = Agrees("runs/loss", "It agrees.", 0.03).verdict(result(without(0, 1, 2, 3), 1 + SCATTER))
+    assert (verdict.outcome, "nothing of 4 of 4 entries" in verdict.reason) == ("open", True)
+
+
+def test_another_entry_still_refutes_a_theory_that_says_nothing_of_one() -> None:
+    drawn = 1 + SCATTER
+    drawn[:, 3] += 1
+    assert Agrees("runs/loss", "It agrees.", 0.03).verdict(result(without(1), drawn)).outcome == "does not hold"
+
+
+def test_an_entry_that_neither_theory_nor_simulation_has_is_none() -> None:
+    assert Agrees("runs/loss", "It agrees.", 0.03).verdict(result(without(1), with_value(np.nan, slice(None)))).holds
+
+
+def test_points_that_a_study_leaves_out_are_not_missed() -> None:
+    claim = Agrees("runs/loss", "It agrees.", 0.03, at={"sequences": [10, 40, 80]})
+    assert claim.verdict(result(without(1), 1 + SCATTER)).holds
+
+
+def test_points_that_differ_by_rounding_are_one() -> None:
+    times = np.array([0.15, 0.3, 0.6])
+    drawn = 1 + SCATTER[:, :3]
+    drawn[:, 1] += 1
+    both = xr.DataTree.from_dict({
+        "theory/runs": xr.Dataset({"loss": ("time", np.ones(3))}, {"time": times}),
+        "simulation/runs": xr.Dataset(
+            {"loss": (("seed", "time"), drawn)}, {"time": 3 * (times / 3 + 1e-17) * (1 + 4e-16), "seed": range(4)}
+        ),
+    })  # fmt: skip
+    verdict = Agrees("runs/loss", "It agrees.", 0.03).verdict(both)
+    assert (verdict.outcome, dict(verdict.evidence)["entries"]) == ("does not hold", "3")
+
+
+def test_a_factor_that_theory_could_not_state_is_open() -> None:
+    claim = Misses("runs/loss", "It misses.", 1.2)
+    assert claim.verdict(result(np.array([np.nan, 1.0, 1.0, 1.0]), 1 + SCATTER)).outcome == "open"
+    assert claim.verdict(result(np.array([np.nan, 2.0, 1.0, 1.0]), 1 + SCATTER)).holds
+
+
+def test_a_count_of_which_theory_says_nothing_is_open_and_not_refuted() -> None:
+    claim = Share("runs/loss", "It is so.")
+    assert claim.verdict(result(np.ones(4), np.ones((24, 4)))).holds
+    verdict = claim.verdict(result(without(1), np.ones((24, 4))))
+    assert verdict.word == "open: theory says nothing of 24 of 96 counts that are measured"
+    assert claim.verdict(result(np.ones(4), np.zeros((24, 4)))).outcome == "does not hold"
+
+
+def test_a_limit_and_a_flow_of_which_theory_says_nothing_are_open() -> None:
+    known = np.array([[1.0], [2.0]]) * np.ones(4)
+    drawn = known * (1 + 1 / np.array(SIZES)) + SCATTER[:, None]
+    known[1] = np.nan
+    both = xr.DataTree.from_dict({
+        "theory/runs": xr.Dataset({"loss": (("mode", "sequences"), known)}, {"sequences": SIZES}),
+        "simulation/runs": xr.Dataset(
+            {"loss": (("seed", "mode", "sequences"), drawn)}, {"sequences": SIZES, "seed": range(4)}
+        ),
+    })  # fmt: skip
+    verdict = Tends("runs/loss", "It tends.", 0.03, "sequences").verdict(both)
+    assert verdict.reason == "theory says nothing of 1 of 2 entries that are measured, the first mode 2"
+    flow = trained(4, [1.0, 0.2])
+    assert ExactInRate().verdict(flow).holds
+    flow["theory/flow"].loss[:, 30] = np.nan
+    assert "theory says nothing of 1 of" in ExactInRate().verdict(flow).reason
 
 
 TIME = np.geomspace(0.1, 100, 60)

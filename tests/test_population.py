@@ -1,5 +1,6 @@
 """The exact loss in Γ, its gradient and its minima."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -177,3 +178,59 @@ def test_a_problem_whose_tasks_have_no_inputs_has_the_loss_of_its_noise() -> Non
     assert_allclose(dynamics.plateaus(moments(problem)), 0.5, rtol=1e-15)
     with pytest.raises(ValueError, match="an underflow"):
         moments_from(np.diag([1.0, 1e-200]), 5, task_covariance=np.diag([0.0, 1.0]))
+
+
+def exact_least_loss(problem: Regression, normalization: str) -> float:
+    """Null loss less the trace of B Λ⁻¹ Bᵀ C⁻¹, of diagonal moments, in 80 digits."""
+    with mp.workdps(80):
+        n = [mp.mpf(length) for length in problem.context_lengths]
+        gain = {"length": [mp.mpf(1)] * len(n), "tokens": [k / (k + 1) for k in n], "none": n}[normalization]
+        inputs, tasks = ([mp.mpf(one) for one in part] for part in (problem.eigenvalues, problem.task_spectrum))
+        null = mp.fsum(a * b for a, b in zip(inputs, tasks, strict=True)) + mp.mpf(problem.noise)
+        once, twice, own = (
+            mp.fsum(term) / len(n)
+            for term in (gain, [g**2 for g in gain], [g**2 / k for g, k in zip(gain, n, strict=True)])
+        )
+        found = null
+        for x, w in zip(inputs, tasks, strict=True):
+            cross = once * x * w * x
+            found -= cross**2 / x / (twice * x * w * x + own * (x * w * x + null * x))
+        return float(found)
+
+
+@pytest.mark.parametrize("normalization", ["length", "tokens", "none"])
+@pytest.mark.parametrize("lengths", [1, 31, 10**6, 10**12, 10**15, (10**12, 2 * 10**12), (5, 10**12)])
+@pytest.mark.parametrize(("tasks", "noise"), [(None, 0.0), ((2.0, 0.5, 1e-6, 0.0), 0.0), (None, 1e-9)])
+def test_the_least_loss_is_exact_in_contexts_of_any_length(normalization, lengths, tasks, noise) -> None:
+    problem = Regression(
+        eigenvalues=(0.4, 0.3, 0.2, 1e-5), context_length=lengths, task_eigenvalues=tasks, noise=noise
+    )
+    law = moments_from(
+        np.diag(problem.eigenvalues), problem.context_lengths,
+        task_covariance=np.diag(problem.task_spectrum), noise=noise, normalization=normalization,
+    )  # fmt: skip
+    exact = exact_least_loss(problem, normalization)
+    assert abs(best_loss(law) / exact - 1) < 1e-12
+    assert abs(dynamics.plateaus(law)[-1] / exact - 1) < 1e-12
+
+
+def test_the_least_loss_of_rotated_covariances_is_exact_in_long_contexts() -> None:
+    # At N = 10^12 it is ((D + 1)/N) tr ΩΛ (1 + O(1/N)) for tasks of full rank: x_d = (a_d + T)/N
+    inputs, tasks = random_covariances(4)
+    law = moments_from(inputs, 10**12, task_covariance=tasks)
+    assert_allclose(best_loss(law), 4 * np.sum(inputs * tasks) / 1e12, rtol=1e-9)
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    turned = moments_from(turn @ inputs @ turn.T, 10**12, task_covariance=turn @ tasks @ turn.T)
+    assert_allclose(best_loss(turned), best_loss(law), rtol=1e-12)
+
+
+def test_ranks_and_plateaus_of_long_contexts_agree() -> None:
+    law = moments_from(np.diag([0.4, 0.3, 0.2]), 10**12)
+    levels = dynamics.plateaus(law)
+    assert_allclose(levels[1:], [best_loss(law, rank=rank) for rank in (1, 2, 3)], rtol=1e-12)
+    assert levels[0] == law.null_loss
+
+
+def test_the_aligned_staircase_ends_at_the_least_loss_of_long_contexts() -> None:
+    problem = Regression(eigenvalues=(0.4, 0.3), context_length=10**12)
+    assert_allclose(dynamics.aligned_loss(problem, (0.5, 0.5), 1e6), best_loss(moments(problem)), rtol=1e-9)

@@ -35,6 +35,7 @@ TINY = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_studies_of_networks_keep_the_contract_in_tiny_cases(name: str) -> None:
     check_study(STUDIES[name], replace(STUDIES[name].quick, **TINY[name]))
@@ -124,6 +125,7 @@ def test_published_sizes_are_said_to_take_months() -> None:
     assert transformer_double_descent.seconds(study.presets["published"].case) > 30 * 86400
 
 
+@pytest.mark.slow
 def test_published_cases_are_started_by_their_own_flag(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     tiny = ["--linear.dimension", "2", "--linear.tau", "1", "--linear.steps", "2", "--softmax.steps", "1"]
     tiny += ["--softmax.dimension", "2", "--softmax.tau", "1", "--share", "1", "--tested", "5", "--seeds", "1"]

@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -216,7 +217,9 @@ def test_a_result_of_another_case_or_version_is_refused(store: Store) -> None:
 def test_a_seed_names_the_environment_that_made_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     first = study().run(seeds=(0, 1))
     monkeypatch.setattr(
-        "iclab.study.labels.environment", lambda: {**elsewhere(first), "commit": "abc", "versions": "numpy 9"}
+        sys.modules["iclab.store.fresh"],
+        "environment",
+        lambda: {**elsewhere(first), "commit": "abc", "versions": "numpy 9"},
     )
     store.add(study(), Case(), first)
     store.fetch(study(), Case(), (4,))

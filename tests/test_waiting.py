@@ -179,7 +179,10 @@ def test_the_estimate_is_that_of_the_steps_and_of_the_square_of_the_features() -
 def test_a_killed_command_goes_on_in_the_middle_of_a_seed(tmp_path: Path) -> None:
     words = ["run", "abrupt-drop", "--heads", "2", "--eigenvalues", ".6", ".4", "--rate", ".05", "--steps", "2000000"]
     words += ["--sequences", "50", "100", "200", "--seeds", "1", "--out"]
-    program = "import sys; from iclab.commands.main import main; sys.exit(main(sys.argv[1:]))"
+    program = (
+        "import sys; from iclab.commands.main import main; from iclab.simulation import waiting; "
+        "waiting.EVERY = 0.5; sys.exit(main(sys.argv[1:]))"
+    )
     done = subprocess.Popen(
         [sys.executable, "-c", program, *words, str(tmp_path / "killed")], stderr=subprocess.DEVNULL
     )

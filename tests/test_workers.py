@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from iclab.commands import workers
+from iclab.commands.report import MANY, entries_of
 from iclab.store import Store
+from iclab.studies import STUDIES
+from iclab.study import Cost
 from tests.kills import STUDY, Case
 
 ROOT = Path(__file__).parents[1]
@@ -45,6 +49,13 @@ def alive(number: int) -> bool:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def children(number: int) -> list[int]:
+    """The processes below one, at any depth."""
+    threads = Path(f"/proc/{number}/task").glob("*/children")  # each thread has those that it began
+    own = [int(word) for path in threads for word in path.read_text().split()]
+    return [*own, *(below for child in own for below in children(child))]
 
 
 def within(seconds: float, holds: Callable[[], bool]) -> bool:
@@ -99,3 +110,33 @@ def test_no_process_outlives_its_parent_and_finished_seeds_are_kept(
         assert errors.startswith(said)
         assert errors.count("\n") == 1
         assert Store(tmp_path).missing(STUDY, Case(), (3,)) == []
+
+
+def test_as_many_seeds_are_computed_at_once_as_cores_and_memory_go(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(workers, "cores", lambda: 4)
+    monkeypatch.setattr(workers, "machine_memory", lambda: 8e9)
+    small, large = Cost(1.0, 0.0), Cost(100.0, 2e9)
+    at_once = workers._at_once
+    assert at_once(None, [small] * 8) == 1  # processes would begin longer than they save
+    assert at_once(None, [small] * 20) == at_once(None, [None] * 20) == 4
+    assert at_once(None, [large] * 2) == 2
+    assert at_once(None, [large] * 20) == 3  # of 2.4 GB each, with JAX
+    assert at_once(3, [small] * 2) == 2
+    assert at_once(1, [large] * 2) == 1
+    assert at_once(None, []) == 1
+    assert capsys.readouterr().err == ""
+    assert at_once(9, [small] * 20) == 4
+    assert "4 seeds at once, not 9: this machine has 4 cores, and memory for 20" in capsys.readouterr().err
+
+
+@pytest.mark.slow  # sixteen figures, and two processes
+def test_figures_drawn_side_by_side_are_those_drawn_one_by_one(tmp_path: Path) -> None:
+    study, store = STUDIES["non-monotone-context"], Store(tmp_path)
+    cases = [study.case(many=20.0 + place) for place in range(MANY)]
+    shown = [(study, case, store.fetch(study, case, ())) for case in cases]
+    alone, together = (entries_of(shown, store, clock="time", processes=count) for count in (1, 2))
+    assert [one.case for one in together] == [one.case for one in alone]
+    for one, other in zip(alone, together, strict=True):
+        assert (one.drawing, one.files) == (other.drawing, other.files)

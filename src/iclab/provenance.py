@@ -19,8 +19,8 @@ from iclab import __version__
 from iclab.files import installing
 
 __all__ = [
-    "LIBRARIES", "ORIGIN", "computing", "device", "environment", "kernel", "machine_memory", "origin_attributes",
-    "origins", "peak_memory", "ranges", "simulating",
+    "LIBRARIES", "ORIGIN", "computing", "cores", "device", "environment", "kernel", "machine_memory",
+    "origin_attributes", "origins", "peak_memory", "ranges", "simulating",
 ]  # fmt: skip
 
 LIBRARIES = ("numpy", "scipy", "xarray", "jax", "jaxlib", "optax")
@@ -78,6 +78,14 @@ def kernel() -> str:
             name.restype = ctypes.c_char_p
             return f"{platform.machine()} {name().decode()}"
     return f"{platform.machine()} unknown"
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # of systems other than Linux
+        return os.cpu_count() or 1
 
 
 def machine_memory() -> float:

@@ -16,7 +16,7 @@ from iclab.sweeps import opened
 from iclab.sweeps.grids.plan import read_plan
 from tests.sweep_kills import require_right
 from tests.test_sweeps import same
-from tests.test_workers import alive, within
+from tests.test_workers import alive, children, within
 
 pytest.importorskip("distributed", reason="needs the extra cluster")
 ROOT = Path(__file__).parents[2]
@@ -38,13 +38,6 @@ def sweep(folder: Path, *words: str) -> subprocess.Popen:
 def status(folder: Path) -> dict:
     done = begun("iclab", "sweep", "status", str(folder), "--json")
     return json.loads(done.communicate(timeout=60)[0] or '{"done": 0, "working": []}')
-
-
-def children(number: int) -> list[int]:
-    """The processes below one, at any depth."""
-    threads = Path(f"/proc/{number}/task").glob("*/children")  # each thread has those that it began
-    own = [int(word) for path in threads for word in path.read_text().split()]
-    return [*own, *(below for child in own for below in children(child))]
 
 
 def test_a_killed_worker_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -127,18 +127,50 @@ def test_a_job_that_its_user_cancels_is_not_begun_again(slurm: dict[str, str], t
     assert status(slurm, tmp_path)["missing"] > 0
 
 
-def test_a_sweep_moves_from_this_process_to_an_array_and_back_bitwise(slurm: dict[str, str], tmp_path: Path) -> None:
+def test_a_sweep_stopped_ten_times_on_three_engines_is_bitwise_the_whole_one(
+    slurm: dict[str, str], tmp_path: Path
+) -> None:
+    pytest.importorskip("distributed", reason="needs the extra cluster")
     from iclab.sweeps import opened
     from tests.test_sweeps import same
 
-    words = ["--grid", "height=1:10:10", "size=2,3", "--seeds", "3"]
-    assert iclab(slurm, "sweep", STUDY, *words, "--out", str(tmp_path / "whole")).returncode == 0
+    grid = ["--grid", "height=1:40:40", "size=2,3", "--seeds", "4"]
+    assert iclab(slurm, "sweep", STUDY, *grid, "--out", str(tmp_path / "whole")).returncode == 0
     here = tmp_path / "moved"
-    iclab(slurm, "sweep", STUDY, "--grid", "height=1:10:10", "size=2", "--seeds", "1", "--out", str(here))
-    handed_over(slurm, here, "--grid", "height=1:10:10", "size=2,3", "--seeds", "2")
-    wait_for(lambda: over(slurm), 100)
-    assert iclab(slurm, "sweep", STUDY, *words, "--out", str(here)).returncode == 0
+    words = [*grid, "--route", "sleep:0.1"]
+    engines = ([], ["--workers", "2"], None)  # None: a job array
+    for turn in range(10):
+        own = engines[turn % 3]
+        before = status(slurm, here)["done"] if here.exists() else 0
+        stop = begun(slurm, here, *words, *own) if own is not None else array(slurm, here, *words)
+        wait_for(lambda before=before: here.exists() and status(slurm, here)["done"] > before + 5, 120)
+        stop()
+    assert 60 < status(slurm, here)["done"] < 320
+    assert iclab(slurm, "sweep", STUDY, *grid, "--out", str(here)).returncode == 0
     assert same(opened(here).collect(), opened(tmp_path / "whole").collect())
+
+
+def begun(known: dict[str, str], folder: Path, *words: str) -> Callable[[], None]:
+    """A sweep in processes of this machine. Returns what ends it."""
+    line = [sys.executable, "-m", "iclab", "sweep", STUDY, *words, "--out", str(folder)]
+    process = subprocess.Popen(line, env=known, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def stop() -> None:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) in (4, 143)
+
+    return stop
+
+
+def array(known: dict[str, str], folder: Path, *words: str) -> Callable[[], None]:
+    """A sweep in a job array. Returns what ends it."""
+    job = handed_over(known, folder, *words)
+
+    def stop() -> None:
+        asked(known, "scancel", job)
+        wait_for(lambda: over(known), 60)
+
+    return stop
 
 
 def test_jobs_of_dask_jobqueue_on_slurm_compute_a_sweep(slurm: dict[str, str], tmp_path: Path) -> None:

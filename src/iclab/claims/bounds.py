@@ -71,9 +71,14 @@ class Share:
     def verdict(self, result: "xr.DataTree") -> Verdict:
         """The lower bound of the share of seeds in which every entry is as predicted."""
         theory = variable(result, "theory", self.theory or self.variable)
-        same = variable(result, "simulation", self.variable) == theory
+        measured = variable(result, "simulation", self.variable)
+        same = measured == theory
         agreeing = same.all([axis for axis in same.dims if axis != "seed"])
         found = judged_share(int(agreeing.sum()), agreeing.size, self.least)
+        silent = theory.isnull() & measured.notnull()
+        if silent.any():
+            reason = f"theory says nothing of {int(silent.sum())} of {silent.size} counts that are measured"
+            found = replace(found, outcome="open", p=1.0, reason=reason)
         return share_verdict(found, "as often as predicted", self.meaning, self.least)
 
 
@@ -134,8 +139,8 @@ class Misses:
         gap = np.log(self.factor) - logs
         found = judged(Deviations(gap[:, [worst]], (comparison.labels[worst],), 0.0, signed=True))
         if found.outcome != "holds":  # then an entry that is missing could be the one
-            missing = Deviations(gap, comparison.labels, 0.0, signed=True)
-            if not missing.whole().all():
+            missing = Deviations(gap, comparison.labels, 0.0, signed=True, unstated=comparison.unstated)
+            if comparison.unstated or not missing.whole().all():
                 found = replace(judged(missing), outcome="open", p=1.0)
         return Verdict(
             "off by a factor", self.meaning, "largest factor between means and theory",

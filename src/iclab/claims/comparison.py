@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["ENTRIES", "PHYSICS", "SIZES", "Comparison", "Unit", "compared", "paired"]
 
 ENTRIES = 50  # named entries of a claim; more records of a curve are thinned out evenly
+SAME = 1e-9  # relative distance of two points that are one
 PHYSICS = ("mode", "plateau", "drop", "rank", "point")  # axes whose entries are things of their own
 SIZES = ("dimension", "sequences", "batch", "context_length", "steps", "rate")  # axes along which scatter differs
 
@@ -37,6 +38,7 @@ class Comparison:
     unit: Unit
     drawn: bool
     kept: Bool[Array, "seed entry"] | None = None  # seeds that say something of an entry; all, if not stated
+    unstated: tuple[str, ...] = ()  # entries that are measured and of which theory says nothing
 
     @property
     def pool(self) -> Int[Array, "entry"]:
@@ -85,7 +87,7 @@ class Comparison:
         pool, drawn, kept = self.pool, self.drawn, self.kept
         return Deviations(
             self.values(), self.labels, tolerance, numerical, pool=pool, drawn=drawn, kept=kept,
-            unitless=self.unitless(),
+            unitless=self.unitless(), unstated=self.unstated,
         )  # fmt: skip
 
 
@@ -130,6 +132,7 @@ def paired(
 
     drawn = "seed" in found.dims
     ground = 0 * known if ground is None else ground
+    found = _on_points(found, known)
     known, found, ground = xr.broadcast(*xr.align(known, found, ground, join="inner"))
     axes = sorted((axis for axis in found.dims if axis != "seed"), key=lambda axis: axis == along)
     kept = [found.sizes[axis] for axis in axes if axis != along]
@@ -147,7 +150,27 @@ def paired(
         stated = np.outer(grid.any(axis=1), grid.any(axis=0)).ravel()
     theory, measured, below = (one[:, stated] for one in table)
     own = {axis: one[stated] for axis, one in places.items()}
-    return Comparison(theory, measured, below, tuple(labels[i] for i in np.flatnonzero(stated)), own, unit, drawn)
+    told, silent = np.flatnonzero(stated), _silent(table, found.sizes[along] if along is not None else 1)
+    return Comparison(
+        theory, measured, below, tuple(labels[i] for i in told), own, unit, drawn,
+        unstated=tuple(labels[i] for i in silent),
+    )  # fmt: skip
+
+
+def _on_points(found: "xr.DataArray", known: "xr.DataArray") -> "xr.DataArray":
+    """The measurement on the points of theory, where these differ by rounding alone."""
+    for axis in (axis for axis in found.dims if axis in known.coords and axis in found.coords):
+        own, other = found[axis].values, known[axis].values
+        if own.dtype.kind == other.dtype.kind == "f" and len(own) and len(other):
+            nearest = other[np.argmin(abs(own[:, None] - other), axis=1)]
+            found = found.assign_coords({axis: np.where(abs(own - nearest) <= SAME * abs(own), nearest, own)})
+    return found
+
+
+def _silent(table: Sequence[Float[Array, "rows entry"]], points: int) -> Int[Array, "_"]:
+    """The first of every run of `points` entries that are measured somewhere and of which theory says nothing."""
+    known, found = (~np.isnan(one).all(axis=0).reshape(-1, points) for one in table[:2])
+    return points * np.flatnonzero(~known.any(axis=1) & found.any(axis=1))
 
 
 def _thinned(sizes: Sequence[int], most: int) -> list[Int[Array, "_"]]:

@@ -31,7 +31,7 @@ class Deviations:
     `numerical` is the error of the numbers themselves and `model` that of an extrapolation. Scatter is pooled over
     entries of one `pool`. A `signed` deviation may be as negative as it likes. Seeds that are not `kept` in an entry
     say nothing of it, as theory alone tells. Entries that are `unitless` have no unit to be measured in: theory is
-    zero there, or at its floor.
+    zero there, or at its floor. `unstated` are entries that are measured and of which theory says nothing.
     """
 
     values: Float[Array, "seed entry"]
@@ -44,6 +44,7 @@ class Deviations:
     signed: bool = False
     kept: Bool[Array, "seed entry"] | None = None  # all seeds, if not stated
     unitless: Bool[Array, "entry"] | np.bool_ | bool = False
+    unstated: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require(
@@ -99,6 +100,8 @@ def judged(deviations: Deviations) -> Judgement:
     |m| − t(1 − .0005/M) se − errors is beyond it in one of M.
     """
     seeds, count = deviations.values.shape
+    if deviations.unstated:
+        return _unstated(deviations)
     if count == 0:
         return Judgement(OPEN, float("nan"), "", 0, seeds, 1.0, "the case has nothing to compare")
     if deviations.drawn and seeds < 2:
@@ -193,6 +196,16 @@ def _unitless(deviations: Deviations) -> Judgement:
     reason = f"theory is zero or at its floor{' at ' * bool(label)}{label}, and nothing is relative to that"
     outcome = FAILS if known.outcome == FAILS else OPEN
     return replace(known, outcome=outcome, within=float("inf"), worst=label, entries=len(bare), reason=reason)
+
+
+def _unstated(deviations: Deviations) -> Judgement:
+    """The judgement where theory says nothing of some entries: open, unless another entry decides."""
+    silent, known = deviations.unstated, judged(replace(deviations, unstated=()))
+    every = len(silent) + len(deviations.labels)
+    first = f", the first {silent[0]}" if silent[0] else ""
+    reason = f"theory says nothing of {len(silent)} of {every} entries that are measured{first}"
+    outcome = FAILS if known.outcome == FAILS else OPEN
+    return replace(known, outcome=outcome, within=float("inf"), worst=silent[0], entries=every, reason=reason)
 
 
 def _partly(deviations: Deviations, whole: Bool[Array, "entry"], known: Judgement) -> Judgement:

@@ -85,6 +85,7 @@ class Tends:
         left = Deviations(
             found.gap, labels, self.tolerance, self.numerical, np.maximum(found.model, 0.0), drawn=comparison.drawn,
             kept=kept, unitless=np.any(comparison.unitless().reshape(gaps.shape[1:]), axis=1),
+            unstated=tuple(label.rpartition(", ")[0] for label in comparison.unstated),
         )  # fmt: skip
         return left, found.fits
 
@@ -147,4 +148,7 @@ class ExactInRate:
         found = extrapolated(gaps, 1 / rates, self.orders)
         left = np.max(abs(found.gap), axis=1, keepdims=True)
         model = float(np.max(found.model, initial=0.0))
-        return Deviations(left, ("remainder",), self.tolerance, ROUNDING, model, drawn=comparison.drawn, signed=True)
+        return Deviations(
+            left, ("remainder",), self.tolerance, ROUNDING, model, drawn=comparison.drawn, signed=True,
+            unstated=comparison.unstated,
+        )  # fmt: skip

@@ -142,7 +142,9 @@ def _compared(
     )  # fmt: skip
     after, before = (apart.isel(plateau=part).rename(plateau="drop") for part in (slice(1, None), slice(None, -1)))
     drops = after.where(after != before.values)  # levels that repeat have no drop between them
-    return paired(drops, rests, unit=claim.unit, along=along), paired(drops, drifts, unit=claim.unit, along=along)
+    pairs = (paired(drops, one, unit=claim.unit, along=along) for one in (rests, drifts))
+    first, second = (replace(one, unstated=()) for one in pairs)  # no drop, and so nothing to state
+    return first, second
 
 
 def _told_apart(heights: Float[Array, "plateau"], least: float) -> Float[Array, "plateau"]:

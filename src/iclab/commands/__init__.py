@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from iclab.commands import (
         compare,
         completion,
+        explore,
         flags,
         inputs,
         inspect,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         report,
         results,
         run,
+        serving,
         studies,
         summary,
         sweeps,
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "compare", "completion", "flags", "inputs", "inspect", "main", "plan", "report", "results",
-    "run", "studies", "summary", "sweeps", "terminal", "workers",
+    "compare", "completion", "explore", "flags", "inputs", "inspect", "main", "plan", "report", "results",
+    "run", "serving", "studies", "summary", "sweeps", "terminal", "workers",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -53,6 +53,8 @@ class Compare:
     out: Path = Path("comparison")  # folder of index.html
     json: bool = False  # print the verdicts as JSON instead of a table
     strict: bool = False  # exit 1 where a claim does not hold, 3 where one is open
+    cache: bool = True  # keep compiled programs in your folder of caches; --no-cache compiles all anew
+    verbose: bool = False  # say why compiled programs are not kept, where they cannot be
     debug: bool = False  # show the traceback of an error
 
 

@@ -18,6 +18,7 @@ and stored runs lie over it. Its address holds the settings: --state opens the p
 
 EXAMPLES = (
     "iclab explore", "iclab explore --view double-descent", "iclab explore --results results --out page.html",
+    "iclab explore --serve",
     "iclab explore --state 'view=staircase&lambda=.4,.3,.1&N=8'",
 )  # fmt: skip
 
@@ -32,22 +33,31 @@ class Explore:
     results: Path | None = None  # folder of stored answers to lay over theory; default: results, where it is there
     inspection: Path | None = None  # results.json of `iclab inspect`, to send along
     write_only: bool = False  # do not open the page in a browser
+    serve: bool = False  # serve the page on this machine, where it can also simulate; needs the extra web
+    port: int | None = None  # port of --serve; default: any that is free
     debug: bool = False  # show the traceback of an error
 
 
 def explore(words: Sequence[str]) -> int:
-    """Write the page, and open it where a terminal is there to see it. Returns the exit code."""
+    """Write the page or serve it, and open it where a terminal is there to see it. Returns the exit code."""
     options = parsed(Explore, words, prog="iclab explore", description=ABOUT, examples=EXAMPLES)
     from iclab.explorer import page
 
     require(
-        options.results is None or options.results.is_dir(),
+        options.serve or options.results is None or options.results.is_dir(),
         f"--results must be a folder of stored answers; got {options.results}. Leave it out for theory alone.",
     )
     require(not options.out.is_dir(), f"--out must be a file; got the folder {options.out}. Name a file in it.")
-    results = options.results or (RESULTS if RESULTS.is_dir() else None)
+    results = options.results or RESULTS
+    stored = results if results.is_dir() else None
     view = options.view or ("inspect" if options.inspection and not options.state else None)
-    made = page(results=results, view=view, state=options.state, inspection=options.inspection)
+    made = page(results=stored, view=view, state=options.state, inspection=options.inspection)
+    if options.serve:
+        from iclab.commands.serving.serve import serve
+
+        browse = not options.write_only and sys.stdout.isatty()
+        return serve(str(made), made.address, results, port=options.port, browse=browse)
+    require(options.port is None, f"--port must come with --serve; got {options.port} alone.")
     with written_whole(options.out) as file:
         file.write_text(str(made), encoding="utf-8")
     print(f"page: {options.out}")

@@ -140,7 +140,7 @@ def theory_alone(words: Sequence[str], sample: InputSample) -> int | None:
 
 
 def sampled(study: Study, case: Any) -> "Bands":
-    """What sampling leaves open of the levels and drop times of a case measured on data."""
+    """Intervals that sampling leaves for the levels and drop times of a case measured on data."""
     from iclab.report.sampling import bands
 
     return bands(study, case)

@@ -1,6 +1,5 @@
 """The command line: a word for each command, which loads no other."""
 
-import argparse
 import contextlib
 import importlib
 import io
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from iclab.commands.terminal import fail, note
 from iclab.commands.verdicts import INTERRUPTED
 from iclab.numerics import did_you_mean, plain
+from iclab.simulation import programs
 
 __all__ = ["COMMANDS", "main"]
 
@@ -38,12 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # what an encoding lacks is shown as a question mark
+    switches = {word.lower().replace("_", "-") for word in words}  # that hold for errors of parsing too
+    said = note if "--verbose" in switches else lambda _: None
     with warnings.catch_warnings(), _ends_raised():
         warnings.simplefilter("ignore", RuntimeWarning)  # of arithmetic; what matters is raised
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: note(message)
         try:
-            return _command(words)
+            with programs.kept(off="--no-cache" in switches, say=said):
+                return _command(words)
         except KeyboardInterrupt:
             return fail("interrupted; finished seeds are kept, nothing half-written stays", INTERRUPTED)
         except _Ended as end:
@@ -52,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         except (ValueError, ArithmeticError, MemoryError, OSError, ImportError) as error:
-            if _debugged(words):
+            if "--debug" in switches:
                 raise
             return fail(str(error) or type(error).__name__)
 
@@ -86,13 +89,6 @@ def _ends_raised() -> Iterator[None]:
 def _ends_at_once(number: int) -> bool:
     """True for a signal that nobody handles or ignores, in the thread that may say so."""
     return threading.current_thread() is threading.main_thread() and signal.getsignal(number) is signal.SIG_DFL
-
-
-def _debugged(words: Sequence[str]) -> bool:
-    """True with the flag --debug, which holds for errors of parsing too."""
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--debug", action="store_true")
-    return early.parse_known_args(words)[0].debug
 
 
 def _command(words: Sequence[str]) -> int:

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iclab.commands.flags.cases import asked
-from iclab.commands.flags.options import Clock, Options, apart, chosen_preset
+from iclab.commands.flags.options import Options, apart, chosen_preset
 from iclab.commands.flags.parsing import parsed
 from iclab.commands.inputs import measured, measured_case, theory_alone
 from iclab.commands.studies import named
 from iclab.commands.terminal import print_verdicts, writable
 from iclab.commands.verdicts import exit_code
-from iclab.commands.workers import fetched
+from iclab.commands.workers import fetched, side_by_side
 from iclab.numerics import one_of, require, whole_number
+from iclab.provenance import cores
 from iclab.store import Store
 from iclab.store.view import netcdf
 from iclab.studies import STUDIES
@@ -39,11 +40,16 @@ class Report(Options):
     """Options of a page."""
 
     all: bool = False  # every study, not the headline ones alone
-    processes: int = 2  # how many seeds run in parallel, on a core each
+    processes: int | None = None  # seeds, then figures, in parallel, on a core each; default: as many as cores
 
 
 Shown = tuple[Study, Any, "xr.DataTree"]
 """A study, a case, and its result."""
+
+Drawn = tuple[str, Any, "xr.DataTree", bytes, str]
+"""The name of a study, a case, its result, the file that holds it, and the clock of its figure."""
+
+MANY = 4  # entries, from which on processes that begin anew draw them sooner than one
 
 
 def report(words: Sequence[str]) -> int:
@@ -71,13 +77,13 @@ def report(words: Sequence[str]) -> int:
             chosen = [study for study in chosen if study.headline]
         presets = [(study, chosen_preset(study, flags)) for study in chosen]
         cases = [(study, preset.case, _seeds(preset.seeds, options)) for study, preset in presets]
-    processes = whole_number("processes", options.processes)
+    processes = None if options.processes is None else whole_number("processes", options.processes)
     for study, case, _ in cases:
         one_of("clock", options.clock, study.clocks(case))
     folder, store = writable(options.out or Path("report")), Store(writable(options.stored))
     results = fetched(store, cases, processes=processes, quiet=options.quiet, published=options.published)
     shown = [(study, case, result) for (study, case, _), result in zip(cases, results, strict=True)]
-    entries = entries_of(shown, store, clock=options.clock)
+    entries = entries_of(shown, store, clock=options.clock, processes=processes or cores())
     page = write(folder, entries, moving(shown))
     for entry in entries:
         print_verdicts(entry.name, entry.verdicts)
@@ -85,12 +91,21 @@ def report(words: Sequence[str]) -> int:
     return exit_code((verdict for entry in entries for verdict in entry.verdicts), strict=options.strict)
 
 
-def entries_of(shown: Sequence[Shown], store: Store, *, clock: Clock) -> "list[Entry]":
-    """The entries of a page of some results."""
+def entries_of(shown: Sequence[Shown], store: Store, *, clock: str, processes: int = 1) -> "list[Entry]":
+    """The entries of a page of some results; of many, so many processes draw the figures."""
+    jobs = [(study.name, case, result, _netcdf(store.path(study, case), result), clock)
+            for study, case, result in shown]  # fmt: skip
+    if processes == 1 or len(jobs) < MANY:
+        return [_entered(job) for job in jobs]
+    drawn = {id(job): entry for job, entry in side_by_side(_entered, jobs, processes=processes)}
+    return [drawn[id(job)] for job in jobs]
+
+
+def _entered(job: Drawn) -> "Entry":
     from iclab.report import entry
 
-    return [entry(study, case, result, _netcdf(store.path(study, case), result), clock=clock)
-            for study, case, result in shown]  # fmt: skip
+    name, case, result, netcdf, clock = job
+    return entry(STUDIES[name], case, result, netcdf, clock=clock)
 
 
 def _netcdf(path: Path, result: "xr.DataTree") -> bytes:

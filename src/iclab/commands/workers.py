@@ -1,4 +1,4 @@
-"""Several seeds of several studies at once, in separate processes that end when their parent does."""
+"""Several seeds of several studies at once, or several figures, in processes that end when their parent does."""
 
 import multiprocessing
 import os
@@ -9,32 +9,41 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, suppress
+from itertools import accumulate
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from iclab.commands.terminal import note, progress
 from iclab.commands.terminal.progressing import span
 from iclab.numerics import require
-from iclab.provenance import machine_memory
+from iclab.provenance import cores, machine_memory
+from iclab.simulation import programs
 from iclab.simulation.waiting import keeping, listening
 from iclab.store import Store
+from iclab.store.cells import Cell
+from iclab.store.fresh import fresh
 from iclab.studies import STUDIES
-from iclab.study import Study
+from iclab.study import Cost, Study
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from iclab.commands.terminal import Progress
 
-__all__ = ["Job", "answers", "begin", "fetched", "fill"]
+__all__ = ["Job", "answers", "begin", "fetched", "fill", "side_by_side"]
 
 LONG = 15.0  # seconds of work, from which on several processes are quicker than one, each of which begins anew
+UNKNOWN = 1.0  # seconds that a seed of a study without an estimate is taken to need
+PROCESS = 4e8  # bytes of a process that has loaded JAX and drawn little
 
 _LIFE = ExitStack()  # of a process: contexts that last as long
 
 Job = tuple[str, Any, int]
 """Name of a study, case, seed."""
+
+_Asked = TypeVar("_Asked")
+_Answer = TypeVar("_Answer")
 
 
 def fetched(
@@ -43,13 +52,13 @@ def fetched(
     """The result of each case of a study for its number of seeds: what is stored, and what is missing computed.
 
     Says before how long that takes where it is over a minute, and of published cases always. Raises ValueError for
-    a case that memory cannot hold. Without a number of processes there are as many as cores where that saves time.
+    a case that memory cannot hold. Without a number of processes there are as many as cores where that saves time;
+    of more than there are cores, or than memory holds, it says so and takes fewer.
     """
     missing = {study.name: (case, store.missing(study, case, seeds)) for study, case, seeds in cases}
-    if processes is None:
-        costs = [study.estimate(case) for study, case, _ in cases for _ in missing[study.name][1]]
-        long = sum(cost.seconds for cost in costs if cost is not None) > LONG
-        processes = min(os.cpu_count() or 1, len(costs)) if long else 1
+    processes = _at_once(
+        processes, [study.estimate(case) for study, case, _ in cases for _ in missing[study.name][1]]
+    )
     for study, case, _ in cases:
         _say_cost(study, case, len(missing[study.name][1]), processes, always=published)
     with progress(quiet=quiet) as bars, listening(bars.inside), keeping(store.folder / "tmp"):
@@ -59,6 +68,20 @@ def fetched(
             store.fetch(study, case, seeds, track=lambda left, name=study.name: bars.track(left, description=name))
             for study, case, seeds in cases
         ]
+
+
+def _at_once(asked: int | None, costs: Sequence[Cost | None]) -> int:
+    """The number of seeds that are computed at once: those asked for, as far as cores and memory go."""
+    if len(costs) < 2 or asked == 1:
+        return 1
+    seconds = sum(UNKNOWN if cost is None else cost.seconds for cost in costs)
+    wanted = min(len(costs), asked if asked is not None else cores() if seconds > LONG else 1)
+    largest = sorted((PROCESS + (0.0 if cost is None else cost.memory) for cost in costs), reverse=True)
+    held = sum(1 for sizes in accumulate(largest) if sizes <= machine_memory())
+    found = max(1, min(wanted, cores(), held))
+    if asked is not None and found < wanted:
+        note(f"{found} seeds at once, not {wanted}: this machine has {cores()} cores, and memory for {held}")
+    return found
 
 
 def _say_cost(study: Study, case: Any, seeds: int, processes: int, *, always: bool) -> None:
@@ -88,7 +111,7 @@ def fill(store: Store, missing: Mapping[str, tuple[Any, list[int]]], *, processe
         buffers = {name: all_stored.enter_context(store.buffer(STUDIES[name])) for name in shown}
         unfinished = store.folder / "tmp"
         for (name, _, _), answer in answers(jobs, processes=processes, unfinished=unfinished, told=bars.inside):
-            buffers[name].add(answer)
+            buffers[name].keep([answer])
             bars.advance(shown[name])
 
 
@@ -98,8 +121,20 @@ def answers(
     processes: int,
     unfinished: Path | None = None,
     told: Callable[[str, int, int], None] = lambda *_: None,
-) -> "Iterator[tuple[Job, xr.DataTree]]":
-    """The answer to each job, in the order in which they come; long ones keep their state, and tell how far they are.
+) -> Iterator[tuple[Job, Cell]]:
+    """The answer to each job, in the order in which they come; long ones keep their state, and tell of themselves."""
+    return side_by_side(_answer, jobs, processes=processes, unfinished=unfinished, told=told)
+
+
+def side_by_side(
+    ask: Callable[[_Asked], _Answer],
+    jobs: Sequence[_Asked],
+    *,
+    processes: int,
+    unfinished: Path | None = None,
+    told: Callable[[str, int, int], None] = lambda *_: None,
+) -> Iterator[tuple[_Asked, _Answer]]:
+    """What a function of a module answers to each job, in the order in which they come, out of several processes.
 
     An interrupt ends the processes at once, and so does the end of this one, however it comes. An error in a job is
     raised here; ChildProcessError where a process is ended from outside.
@@ -115,7 +150,7 @@ def answers(
             min(processes, len(jobs)), context, initializer=begin, initargs=(watched, unfinished, tell)
         ) as pool:
             try:
-                waiting = {pool.submit(_answer, job): job for job in jobs}
+                waiting = {pool.submit(ask, job): job for job in jobs}
                 pool.submit(os.getpid)  # the pool looks for processes that have died when it is handed work
                 for done in as_completed(waiting):
                     yield waiting[done], done.result()
@@ -137,6 +172,7 @@ def answers(
 def begin(watched: Connection, unfinished: Path | None = None, tell: Connection | None = None) -> None:
     """Start a process: its parent alone answers Ctrl-C, and where the parent ends it ends as well."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _LIFE.enter_context(programs.hushed())
     if unfinished is not None:
         _LIFE.enter_context(keeping(unfinished))
     if tell is not None:
@@ -170,6 +206,6 @@ def _leave_with_parent(watched: Connection) -> None:
     os._exit(1)
 
 
-def _answer(job: Job) -> "xr.DataTree":
+def _answer(job: Job) -> Cell:
     name, case, seed = job
-    return STUDIES[name].run(case, (seed,)).tree
+    return fresh(STUDIES[name], case, seed)

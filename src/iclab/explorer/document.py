@@ -138,6 +138,7 @@ def _data(begun: str, found: Stored) -> dict[str, Any]:
                 "question": view.question or study_of(view).title,
                 "source": view.source,
                 "study": view.study,
+                "simulates": bool(view.study) and study_of(view).simulation is not None,
                 "controls": controls_of(name),
                 "facts": [vars(fact) for fact in view.facts],
                 "also": {f"--{path.replace('_', '-')}": value for path, value in view.also.items()},

@@ -60,11 +60,14 @@ def literal(data: Any) -> str:
 
 
 def policy(script: str, style: str) -> str:
-    """The policy of the page: nothing is loaded, and only this script and this style count."""
+    """The policy of the page: only this script and this style count, and nothing is loaded.
+
+    A server that serves the page may be asked for runs; from disk there is none.
+    """
     return "; ".join(
         [
             "default-src 'none'", f"script-src {hashed(script)}", f"style-src {hashed(style)}", "img-src data: blob:",
-            "worker-src blob:", "base-uri 'none'", "form-action 'none'",
+            "worker-src blob:", "connect-src 'self'", "base-uri 'none'", "form-action 'none'",
         ]
     )  # fmt: skip
 

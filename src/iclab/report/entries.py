@@ -19,11 +19,12 @@ __all__ = ["drawing", "entry"]
 ORIGIN = ("versions", "device", "precision", "iclab", "commit")
 
 
-def drawing(wide: "Figure", narrow: "Figure", *, name: str, caption: str) -> Drawing:
-    """A figure for a page, as wide as it was designed and in one column."""
-    svg, column = (figures.as_bytes(one, "svg", name=name) for one in (wide, narrow))
+def drawing(wide: "Figure", narrow: "Figure", *, name: str, caption: str, svg: bytes | None = None) -> Drawing:
+    """A figure for a page, as wide as it was designed and in one column; `svg` is the file of the former."""
+    whole = figures.as_bytes(wide, "svg", name=name) if svg is None else svg
+    column = figures.as_bytes(narrow, "svg", name=name)
     return Drawing(
-        figures.inline(svg, name=name), figures.inline(column, name=f"{name}-narrow"), wide.get_figwidth(), caption
+        figures.inline(whole, name=name), figures.inline(column, name=f"{name}-narrow"), wide.get_figwidth(), caption
     )
 
 
@@ -44,7 +45,7 @@ def entry(study: "Study", case: Any, result: "xr.DataTree", netcdf: bytes, *, cl
         command=command(study, case, seeds),
         case=result.attrs["case"],
         verdicts=verdicts,
-        drawing=drawing(figure, narrow, name=name, caption=figures.caption(study, figure)),
+        drawing=drawing(figure, narrow, name=name, caption=figures.caption(study, figure), svg=images["svg"]),
         files=[
             File(f"{name}.nc", netcdf, inside=True),
             *(File(f"{name}.{form}", one) for form, one in beside.items()),

@@ -1,4 +1,4 @@
-"""What the sampling of data leaves open of the levels and drop times of a case whose spectrum they are."""
+"""Intervals that the sampling of data leaves for the levels and drop times of a case whose spectrum they are."""
 
 import warnings
 from dataclasses import dataclass

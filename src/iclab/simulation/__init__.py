@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from iclab.simulation import memory as memory
     from iclab.simulation import networks as networks
     from iclab.simulation import pretraining as pretraining
+    from iclab.simulation import programs as programs
     from iclab.simulation import related as related
     from iclab.simulation import sequences as sequences
     from iclab.simulation import waiting as waiting
 
-__all__ = ["keys", "linear", "memory", "networks", "pretraining", "related", "sequences", "waiting"]
+__all__ = ["keys", "linear", "memory", "networks", "pretraining", "programs", "related", "sequences", "waiting"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = door(__name__, __all__)

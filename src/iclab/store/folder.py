@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from iclab.numerics import require
 from iclab.store.buffer import Buffer
 from iclab.store.cells import AGREEMENT, Cell, cells_of, gap, tree_of
+from iclab.store.fresh import fresh
 from iclab.store.keys import case_key
 from iclab.store.parts import Parts, set_aside
 from iclab.store.view import peek, read, write
@@ -59,7 +60,7 @@ class Store:
             with self.buffer(study) as buffer:
                 for seed in track(missing):
                     if seed not in Parts(self.folder, study).seeds(case_json(case)):  # of another process, meanwhile
-                        buffer.add(study.run(case, () if seed is None else (seed,)).tree)
+                        buffer.keep([fresh(study, case, seed)])
         cells = self._shown(study, case, None if missing else kept)
         require(not _missing(cells, numbers), f"{self.folder} must be left as it is in use; stored seeds vanished.")
         return _tree(study, [cells[seed] for seed in numbers or cells])

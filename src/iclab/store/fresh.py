@@ -43,7 +43,6 @@ def fresh(study: Study, case: Any, seed: int | None) -> Cell:
     )
 
 
-@lru_cache
 def _origin(kind: str) -> dict[str, str]:
     known = {**environment(), "device": kind}
     return {name: known[name] for name in ORIGIN}

@@ -37,13 +37,15 @@ class Moments:
     """Moments through which a law of contexts enters the loss.
 
     cross B = E[h y_q x_qᵀ] and second C = E[h hᵀ] with the summary h in the rows, input_covariance Λ of the
-    query, null_loss = E[y_q²], the loss of the prediction 0.
+    query, null_loss = E[y_q²], the loss of the prediction 0; floor is the least loss of any Γ, where the law gives it
+    without a difference of numbers that are nearly equal in long contexts.
     """
 
     cross: Float[np.ndarray, "D D"]
     second: Float[np.ndarray, "D D"]
     input_covariance: Float[np.ndarray, "D D"]
     null_loss: float
+    floor: float | None = None
 
     @property
     def dimension(self) -> int:
@@ -124,7 +126,30 @@ def moments_from(
         "input_covariance, task_covariance and noise must be of a size whose products are numbers; got an overflow "
         "or an underflow. Measure inputs and labels in other units.",
     )
-    return Moments(cross, second, inputs, null_loss)
+    varying = {"length": np.zeros_like(length), "tokens": 1 / (length + 1), "none": length}[normalization]
+    own = (float(np.var(varying - varying[0])), float(np.mean(gain**2 / length)))
+    floor = variance + _unlearned(inputs, tasks, null_loss, float(np.mean(gain) ** 2), own)
+    return Moments(cross, second, inputs, null_loss, floor)
+
+
+def _unlearned(
+    inputs: Float[np.ndarray, "D D"],
+    tasks: Float[np.ndarray, "D D"],
+    null_loss: float,
+    shared: float,
+    own: tuple[float, float],
+) -> float:
+    """Part of the labels that the best Γ leaves, Σ a x/(⟨ρ⟩² a + x) over the eigenvalues a of Λ^½ Ω Λ^½.
+
+    `shared` is ⟨ρ⟩², `own` the variance of ρ and ⟨ρ²/n⟩; x is what C has beyond ⟨ρ⟩² ΛΩΛ in units in which Λ is 1.
+    All terms are positive.
+    """
+    values, vectors = np.linalg.eigh(inputs)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    signal = np.maximum(np.linalg.eigvalsh(root.T @ tasks @ root), 0.0)
+    excess = sum(own) * signal + own[1] * null_loss
+    left = np.divide(excess, shared * signal + excess, out=np.zeros_like(excess), where=excess > 0)
+    return float(np.sum(signal * left))
 
 
 def loss(
@@ -198,12 +223,17 @@ def best_gamma(moments: Validated[Moments], *, rank: Validated[int | None] = Non
 def best_loss(moments: Validated[Moments], *, rank: Validated[int | None] = None) -> float:
     """Least loss, at rank at most `rank` if given.
 
+    Exact to rounding of itself for moments of a law, however long the contexts are; of null_loss for others.
+
     Raises ValueError for a rank outside 1..D.
 
     Source: zhang2025training, eq. 19; limited rank derived in docs/derivations/population.
     """
     instance("moments", moments, Moments)
-    return float(moments.null_loss - np.sum(modes(moments).contribution[: _rank(moments, rank)]))
+    contribution, kept = modes(moments).contribution, _rank(moments, rank)
+    if moments.floor is None:
+        return float(moments.null_loss - np.sum(contribution[:kept]))
+    return float(moments.floor + np.sum(contribution[kept:]))
 
 
 def _apart(inputs: Float[np.ndarray, "D D"], tasks: Float[np.ndarray, "D D"]) -> bool:

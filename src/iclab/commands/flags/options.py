@@ -29,6 +29,8 @@ class Options:
     clock: Clock = "time"  # unit of the lower axis of training: τ, steps, or epochs of the published run
     quiet: bool = False  # say nothing of progress
     strict: bool = False  # exit 1 where a claim does not hold, 3 where one is open
+    cache: bool = True  # keep compiled programs in your folder of caches; --no-cache compiles all anew
+    verbose: bool = False  # say why compiled programs are not kept, where they cannot be
     debug: bool = False  # show the traceback of an error
 
     @property

@@ -30,6 +30,7 @@ def commands() -> dict[str, _Words]:
     from iclab.commands.compare import STUDIES as COMPARED
     from iclab.commands.compare import Compare
     from iclab.commands.completion import Completion
+    from iclab.commands.explore import Explore
     from iclab.commands.report import Report
     from iclab.commands.results import Results
     from iclab.commands.run import RunOptions
@@ -53,7 +54,7 @@ def commands() -> dict[str, _Words]:
     return {
         "run": asking(RunOptions, data=True), "report": asking(Report, data=True),
         "compare": alone(Compare, tuple(COMPARED), data=True),
-        "studies": alone(Studies),
+        "explore": alone(Explore), "studies": alone(Studies),
         "plan": _Words(tuple(QUESTIONS), {"": (), **{name: flags_of(form) for name, form in QUESTIONS.items()}}),
         "inspect": alone(Inspect), "sweep": asking(SweepOptions, work=Work, status=Status, cancel=Cancel),
         "collect": alone(Collect), "results": alone(Results), "completion": alone(Completion),

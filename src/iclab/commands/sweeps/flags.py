@@ -39,6 +39,8 @@ class Options:
     retry_failed: bool = False  # compute cells that failed once more
     cell_timeout: float | None = None  # seconds after which a cell counts as failed
     json: bool = False  # print progress, or the forecast of a dry run, as JSON
+    cache: bool = True  # keep compiled programs in your folder of caches; --no-cache compiles all anew
+    verbose: bool = False  # say why compiled programs are not kept, where they cannot be
     debug: bool = False  # show the traceback of an error
 
 
@@ -51,6 +53,8 @@ class Work:
     place: str = "0/1"  # number of this worker among all: where it starts
     cell_timeout: float | None = None  # seconds after which a cell counts as failed
     requeue: bool = False  # ask SLURM to begin this job again where it is told to end
+    cache: bool = True  # keep compiled programs in your folder of caches; --no-cache compiles all anew
+    verbose: bool = False  # say why compiled programs are not kept, where they cannot be
     debug: bool = False  # show the traceback of an error
 
 

@@ -1,5 +1,6 @@
 """Progress on stderr: one line that changes in a terminal, one line each ten seconds in a pipe."""
 
+import os
 import sys
 import threading
 import time
@@ -12,7 +13,8 @@ __all__ = ["Progress", "progress", "span"]
 
 Item = TypeVar("Item")
 
-TICK, LINE = 1.0, 10.0  # seconds between two states of the line that changes, and between two lines
+TICK, LINE = 1.0, 10.0  # seconds between two states of the line that changes, and between two lines, unless
+EVERY = "ICLAB_PROGRESS_SECONDS"  # of the environment says so
 SILENT = 3.0  # seconds after which there is something to say
 
 
@@ -94,7 +96,8 @@ class Progress:
     def _show(self) -> None:
         begun = time.monotonic()
         shown = ""
-        while not self._over.wait(TICK if self._tty else LINE):
+        every = TICK if self._tty else float(os.environ.get(EVERY, LINE))
+        while not self._over.wait(every):
             open_tasks = [task for task in self._tasks if task.total is None or task.done < task.total]
             if not open_tasks or time.monotonic() - begun < SILENT:
                 continue

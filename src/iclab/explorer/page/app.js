@@ -9,6 +9,7 @@ import { shown } from "./numbers.js";
 import { conventionsOf, opened, ownCurve } from "./own.js";
 import { marks, nearest, said } from "./overlay.js";
 import { probed } from "./probing.js";
+import { Simulator } from "./simulate.js";
 import { address, read, usual } from "./state.js";
 import { inspect, offered } from "./views/inspect.js";
 import { VIEWS } from "./views/index.js";
@@ -20,6 +21,14 @@ export class App {
   /** @param {string} script */
   constructor(script) {
     this.asker = new Asker(script);
+    this.simulator = new Simulator(
+      () => ({ view: this.view, state: this.state }),
+      (stored) => {
+        for (const [view, results] of Object.entries(stored))
+          DATA.stored[view] = [...results, ...(DATA.stored[view] ?? [])];
+        this.render(false);
+      },
+    );
     this.view = DATA.address.split("&")[0].slice("view=".length);
     /** @type {Record<string, any>} */ this.state = {};
     /** @type {import("./marks.js").Curve[][]} */ this.pinned = [];
@@ -87,6 +96,7 @@ export class App {
         ),
       ),
     );
+    this.simulator.offer(Boolean(this.known.simulates));
     this.showControls();
     return this.draw();
   }

@@ -1,21 +1,25 @@
-"""Hash, norm and non-finite entries of a tensor, from one pass over its numbers."""
+"""Hash, norm, non-finite entries and a sample of a tensor, from one pass over its numbers."""
 
+import base64
 import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from iclab.spectra.checkpoints.tensors import FLOATS, Tensor
 
-__all__ = ["Content", "content"]
+__all__ = ["Content", "content", "sampled", "transposed"]
 
 _CHUNK = 2**20  # numbers at a time
 _SQUARES = 1e-280  # least sum of squares that no underflow has touched
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _MANY = {"BF16": 256, "F16": 256, "F8_E4M3": 4096, "F8_E5M2": 4096}  # numbers; 4 of wider formats
 _WIDE = ("F64", "F32")
+_SAMPLED, _LEAST = 128, 64  # entries of a sample, and the fewest of a matrix that has one
 _EXPONENT = {"F64": 0x7FF << 52, "F32": 0xFF << 23, "F16": 0x1F << 10, "BF16": 0xFF << 7, "F8_E5M2": 0x1F << 2}
 
 
@@ -30,6 +34,7 @@ class Content:
     nonfinite: int = 0
     first_nonfinite: tuple[int, ...] | None = None
     nans: int = 0  # of the non-finite numbers; the others are infinities
+    sample: str = ""  # some entries of a matrix, in base64; none where a number is not finite
 
     @property
     def zero(self) -> bool:
@@ -56,7 +61,8 @@ def content(tensor: Tensor) -> Content:
     """Content of a tensor, read in chunks of 2^20 numbers."""
     total = hashlib.blake2b(f"{tensor.stored} {tensor.shape} ".encode(), digest_size=16)
     norm, bad, nans, first, read = 0.0, 0, 0, None, 0
-    for chunk in _chunks(tensor.array()):
+    array = tensor.array()
+    for chunk in _chunks(array):
         bits = chunk.view(_UNSIGNED[chunk.dtype.itemsize]) if tensor.floating else chunk
         if tensor.floating:
             bits = _unsigned_zero(bits)
@@ -72,7 +78,37 @@ def content(tensor: Tensor) -> Content:
         norm = math.hypot(norm, added)
         read += chunk.size
     where = None if first is None else tuple(int(index) for index in np.unravel_index(first, tensor.shape or (1,)))
-    return Content(total.hexdigest(), tensor.shape, tensor.stored, math.nan if bad else norm, bad, where, nans)
+    some = _sample(array, norm) if tensor.floating and not bad else ""
+    return Content(total.hexdigest(), tensor.shape, tensor.stored, math.nan if bad else norm, bad, where, nans, some)
+
+
+def sampled(text: str) -> Float[np.ndarray, "entry"]:
+    """Entries of the sample of a content, over their root mean square in the whole tensor."""
+    return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float64)
+
+
+def transposed(entries: Float[np.ndarray, "*step entry"]) -> Float[np.ndarray, "*step entry"]:
+    """Sample of the transpose of a square matrix, from its own: each place comes with its mirror image."""
+    return np.roll(entries, entries.shape[-1] // 2, axis=-1)
+
+
+def _sample(array: np.ndarray, norm: float) -> str:
+    """Entries of a matrix at the places of its shape; empty for fewer axes, few entries and a norm of 0."""
+    if array.ndim < 2 or array.size < _LEAST or not 0 < norm < math.inf:
+        return ""
+    chosen = array[np.unravel_index(_places(array.shape), array.shape)].astype(np.float64)
+    scaled = chosen / norm * math.sqrt(array.size)
+    return base64.b64encode(scaled.astype("<f4").tobytes()).decode()
+
+
+@lru_cache(maxsize=256)
+def _places(shape: tuple[int, ...]) -> Int[np.ndarray, "entry"]:
+    """Places of a sample in the flat array; of a square matrix, places and then their mirror images."""
+    size, rng = math.prod(shape), np.random.default_rng(0)
+    if len(shape) == 2 and shape[0] == shape[1]:
+        rows, columns = np.unravel_index(rng.integers(0, size, _SAMPLED // 2), shape)
+        return np.concatenate([rows * shape[1] + columns, columns * shape[1] + rows])
+    return rng.integers(0, size, _SAMPLED) if size > _SAMPLED else np.arange(size)
 
 
 def _chunks(array: np.ndarray) -> Iterator[np.ndarray]:

@@ -1,7 +1,7 @@
 """Checkpoints of a folder: the files that hold their weights, and the entries that are none."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def series(path: Path, *, allow_partial: bool = False) -> tuple[list[Found], lis
     if (path / "snapshots").is_dir() and (path / "refs").is_dir():
         return _revisions(path, allow_partial)
     found, skipped = _folders_below(path, allow_partial)
-    found += [one for entry in _loose(path, path) if (one := _tried(entry, lambda entry: _file(entry, path)))]
+    found += [_loose_one(entry, path) for entry in _loose(path, path)]
     stepped = [entry for entry in found if says_step(entry.path.name)]
     whole = _tried(path, lambda folder: _folder(folder, path, allow_partial))
     if whole is not None and not (whole.trouble and stepped):  # others are a series where their names state steps
@@ -104,7 +104,16 @@ def _folders_below(path: Path, allow_partial: bool) -> tuple[list[Found], list[S
                 skipped.append(Skipped(path_below(entry, path), _nothing(entry, path)))
             else:
                 found.append(inner)
+                skipped += _unread(entry, path, inner)
     return found, skipped
+
+
+def _unread(folder: Path, root: Path, read: Found) -> list[Skipped]:
+    """Other files of weights in the folder of a checkpoint, each under its bare name."""
+    known = {*read.files, *(file for other in read.beside for file in other.files)}
+    known |= {file.with_suffix(ending) for file in known for ending in FORMATS}
+    others = [] if read.trouble else [one for one in _loose(folder, root) if one not in known]
+    return [Skipped(terminal(one.name), "beside the weights of a checkpoint, and not read") for one in others]
 
 
 def _below(entry: Path, root: Path, allow_partial: bool) -> Found | None:
@@ -112,20 +121,35 @@ def _below(entry: Path, root: Path, allow_partial: bool) -> Found | None:
     require(entry.exists(), f"{quoted(path_below(entry, root))} must be a folder; it is a link that leads nowhere.")
     inner = _folder(entry, root, allow_partial)
     files = _loose(entry, root) if inner is None else []
-    return inner or (Found(entry, (_file(files[0], root).path,)) if len(files) == 1 else None)
+    return inner or (replace(_loose_one(files[0], root), path=entry) if len(files) == 1 else None)
 
 
 def _loose(folder: Path, root: Path) -> list[Path]:
     """Files of weights under other names than the canonical ones; of two formats of one name the first."""
     kept: dict[str, Path] = {}
     for entry in entries(folder, root):
-        known = entry.suffix.lower() in FORMATS and not _NEVER.fullmatch(entry.name)
-        own = entry.name not in CANONICAL and not _SHARD.search(entry.name)
-        if known and own and not entry.name.startswith(("tmp-", ".")) and not entry.is_dir():
+        if _of_weights(entry):
             other = kept.get(entry.stem)
             if other is None or FORMATS.index(entry.suffix.lower()) < FORMATS.index(other.suffix.lower()):
                 kept[entry.stem] = entry
     return list(kept.values())
+
+
+def _of_weights(entry: Path) -> bool:
+    """True for a file of weights under a name of its own."""
+    known = entry.suffix.lower() in FORMATS and not _NEVER.fullmatch(entry.name)
+    own = entry.name not in CANONICAL and not _SHARD.search(entry.name)
+    return known and own and not entry.name.startswith(("tmp-", ".")) and not entry.is_dir()
+
+
+def _loose_one(entry: Path, root: Path) -> Found:
+    """A file of weights, with those of its name in other formats; with its trouble where it cannot be read."""
+    try:
+        alike = [one for one in entries(entry.parent, root) if one.stem == entry.stem and one != entry]
+        beside = tuple(Found(one, (one,)) for one in alike if _of_weights(one))
+        return replace(_file(entry, root), beside=beside)
+    except (ValueError, OSError) as error:
+        return Found(entry, (), trouble=str(error))
 
 
 def _nothing(folder: Path, root: Path) -> str:
@@ -158,10 +182,27 @@ def _folder(folder: Path, root: Path, allow_partial: bool) -> Found | None:
             "written, or is the download not whole?",
         )
         return None
+    return replace(_form(folder, name, root, allow_partial), beside=tuple(_others(folder, name, root)))
+
+
+def _form(folder: Path, name: str, root: Path, allow_partial: bool) -> Found:
+    """Weights under a canonical name, with the shards of an index."""
     regular_file(folder / name, root)
     if name.endswith(".index.json"):
         return sharded(folder, name, root, allow_partial)
     return beside_index(Found(folder, (folder / name,)), root)
+
+
+def _others(folder: Path, name: str, root: Path) -> Iterator[Found]:
+    """The same weights under other canonical names; an index whose shards are gone is of an older save."""
+    for other in CANONICAL:
+        alike = other.startswith("adapter") == name.startswith("adapter")
+        if other != name and alike and _there(folder / other):
+            try:
+                yield replace(_form(folder, other, root, allow_partial=False), path=folder / other)
+            except (ValueError, OSError) as error:
+                if not other.endswith(".index.json"):
+                    yield Found(folder / other, (), trouble=str(error))
 
 
 def _there(path: Path) -> bool:

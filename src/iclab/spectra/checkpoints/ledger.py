@@ -13,7 +13,7 @@ from iclab.spectra.checkpoints.series import Checkpoint, Contents
 
 __all__ = ["Ledger", "contents"]
 
-_VERSION = 1  # raised when a content changes its meaning
+_VERSION = 2  # raised when a content changes its meaning
 
 
 @dataclass(frozen=True)

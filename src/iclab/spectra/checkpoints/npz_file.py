@@ -10,7 +10,7 @@ import numpy as np
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.safetensors_file import check_names
-from iclab.spectra.checkpoints.tensors import Skipped, Tensor
+from iclab.spectra.checkpoints.tensors import Skipped, Tensor, no_numbers
 from iclab.spectra.checkpoints.zips import BROKEN, MEMORY, checked_members
 
 __all__ = ["tensors"]
@@ -30,8 +30,9 @@ def tensors(path: Path, *, memory_limit: int = MEMORY) -> tuple[dict[str, Tensor
                 skipped.append(Skipped(name, "no array"))
                 continue
             shape, dtype, start = _header(archive, member, path)
-            if dtype.hasobject:
-                skipped.append(Skipped(name, "Python objects, which only pickle could read: refused"))
+            reason = no_numbers(dtype)
+            if reason:
+                skipped.append(Skipped(name, reason))
             elif dtype.kind == "V":
                 skipped.append(Skipped(name, f"stored as raw records of {dtype.itemsize} bytes; save it as float32"))
             else:
@@ -40,7 +41,7 @@ def tensors(path: Path, *, memory_limit: int = MEMORY) -> tuple[dict[str, Tensor
                     f"{quoted(name)} in {quoted(path.name)} says shape {shape} in {member.file_size:,} bytes.",
                 )
                 load = partial(_array, path, member.filename)
-                kept[name] = Tensor(name, shape, dtype, load, (str(path), member.filename))
+                kept[name] = Tensor(name, shape, dtype.newbyteorder("="), load, (str(path), member.filename))
     return kept, tuple(skipped)
 
 
@@ -64,6 +65,7 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> tu
 def _array(path: Path, member: str) -> np.ndarray:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
+            array = np.lib.format.read_array(file, allow_pickle=False)
+            return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     except BROKEN as error:
         raise ValueError(f"{quoted(member)} in {quoted(path.name)} is damaged: {type(error).__name__}.") from None

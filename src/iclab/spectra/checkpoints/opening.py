@@ -12,6 +12,7 @@ from iclab.spectra.checkpoints.listing import Found
 from iclab.spectra.checkpoints.names import path_below, quoted
 from iclab.spectra.checkpoints.paths import json_file, regular_file
 from iclab.spectra.checkpoints.series import Checkpoint, Contents, Series, one_in
+from iclab.spectra.checkpoints.steps import LATEST
 from iclab.spectra.checkpoints.tensors import PARTS, Tensor
 from iclab.spectra.checkpoints.zips import MEMORY
 
@@ -54,7 +55,7 @@ def of_states(
         f"steps must have one entry for each state; got {len(numbers)} steps and {len(states)} states.",
     )
     for step in numbers:
-        whole_number("steps", step, least=0)
+        require(whole_number("steps", step, least=0) < LATEST, f"steps must be below 2^53; got {step}.")
     return Series(
         tuple(
             Checkpoint(step, f"step{step}", partial(_of_state, dict(state), dict(config or {}), adapter))
@@ -76,7 +77,11 @@ def _checkpoint(found: Found, root: Path, memory_limit: int) -> Checkpoint:
         opened = partial(_contents, replace(found, trouble=str(error)), root, memory_limit)
     step = next((one for one in (found.step, noted) if one is not None), 0)
     label = path_below(found.path, root)
-    return Checkpoint(step, label, opened, found.files, found.missing, noted, found.named)
+    beside = tuple(
+        Checkpoint(step, path_below(one.path, root), partial(_contents, one, root, memory_limit), one.files)
+        for one in found.beside
+    )
+    return Checkpoint(step, label, opened, found.files, found.missing, noted, found.named, beside)
 
 
 def _noted_step(found: Found, root: Path) -> int | None:
@@ -85,7 +90,7 @@ def _noted_step(found: Found, root: Path) -> int | None:
         return None
     state = found.files[0].parent / "trainer_state.json"
     step = json_file(state, root).get("global_step") if state.is_file() else None
-    return step if type(step) is int and step >= 0 else None
+    return step if type(step) is int and 0 <= step < LATEST else None
 
 
 def _contents(found: Found, root: Path, memory_limit: int) -> Contents:
@@ -118,6 +123,7 @@ def _contents(found: Found, root: Path, memory_limit: int) -> Contents:
         (*notes, *_stale(found, places), *(note for part in parts for note in part.notes)),
         parts[0].noted,
         tuple(name for name, shard in found.promised.items() if name not in places and shard not in found.missing),
+        _misplaced(found, places),
     )
 
 
@@ -140,6 +146,12 @@ def _stale(found: Found, places: Mapping[str, str]) -> Iterator[str]:
             f"the index of {quoted(found.path.name)} is of another save: {other} tensors lie in other files than it "
             f"says, and it leaves {unnamed} out; the files are read"
         )
+
+
+def _misplaced(found: Found, places: Mapping[str, str]) -> tuple[str, ...]:
+    """Tensors that the index places in a shard that is read and that does not hold them."""
+    read = {file.name for file in found.files}
+    return tuple(name for name, shard in found.promised.items() if shard in read and places.get(name, shard) != shard)
 
 
 def _json_near(name: str, found: Found, root: Path) -> dict[str, Any]:

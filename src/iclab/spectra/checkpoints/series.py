@@ -24,6 +24,7 @@ class Contents:
     notes: tuple[str, ...] = ()
     noted: int | None = None  # step written inside a file
     absent: tuple[str, ...] = ()  # tensors that the index promises and no shard holds
+    misplaced: tuple[str, ...] = ()  # tensors that another shard holds than the index says
 
     @property
     def nbytes(self) -> int:
@@ -42,6 +43,7 @@ class Checkpoint:
     missing: tuple[str, ...] = ()  # shards that the index names and the folder lacks
     noted: int | None = None  # step that its trainer wrote next to its files
     named: int | None = None  # step that its name states, where its file holds another one
+    beside: tuple["Checkpoint", ...] = ()  # the same weights in other files of the folder, which are not read
 
     def open(self) -> Contents:
         """Contents of the checkpoint, from the headers of its files alone."""
@@ -85,7 +87,8 @@ class Series:
     @property
     def nbytes(self) -> int:
         """Bytes on disk that a full pass reads."""
-        return sum(file.stat().st_size for checkpoint in self.checkpoints for file in checkpoint.files)
+        read = (one for checkpoint in self.checkpoints for one in (checkpoint, *checkpoint.beside))
+        return sum(file.stat().st_size for one in read for file in one.files)
 
 
 def few(steps: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from iclab.spectra.checkpoints.tensors import PACKED, Skipped, Tensor, of_array
+from iclab.spectra.checkpoints.tensors import PACKED, Skipped, Tensor, no_numbers, of_array
 
 __all__ = ["config_of_arguments", "plain", "split"]
 
@@ -42,7 +42,8 @@ def _entry(name: str, value: Any) -> Tensor | Skipped:
         return Skipped(name, reason) if reason else _tensor(name, value)
     if hasattr(value, "__array__") and not isinstance(value, np.generic):
         array = np.asarray(value)
-        return Skipped(name, "Python objects") if array.dtype.hasobject else of_array(name, array)
+        reason = no_numbers(array.dtype)
+        return Skipped(name, reason) if reason else of_array(name, array)
     return Skipped(name, PACKED if "_packed_params" in name else f"a {type(value).__name__}, no tensor")
 
 

@@ -5,8 +5,9 @@ import re
 from iclab.numerics import require
 from iclab.spectra.checkpoints.names import quoted
 
-__all__ = ["says_step", "step_of"]
+__all__ = ["LATEST", "says_step", "step_of"]
 
+LATEST = 2**53  # step from which numbers are no longer exact
 _STEP = re.compile(r"(?:global_?step|step|iter|checkpoint|ckpt)[-_=]?(\d+)", re.IGNORECASE)
 _VERSION = re.compile(r"(?:^|(?<=[-_.]))v(?:ersion)?[-_]?\d+(?=$|[-_.])", re.IGNORECASE)  # the second file of a name
 _SIZE = re.compile(r"\d+(?:\.\d+)?[kKmMbBgG](?![A-Za-z])")
@@ -39,7 +40,15 @@ def step_of(name: str) -> int | None:
         not re.match(_UNIT, after),
         f"{quoted(name)} must state its step as a whole number; got {numbers[0]}{after[:4]!r}.",
     )
-    return int(numbers[0])
+    return _counted(name, numbers[0])
+
+
+def _counted(name: str, digits: str) -> int:
+    require(
+        len(digits.lstrip("0")) <= 16 and int(digits) < LATEST,
+        f"{quoted(name)} must state a step below 2^53; got {len(digits)} digits. Rename it.",
+    )
+    return int(digits)
 
 
 def _only_number(name: str, stem: str) -> int | None:
@@ -48,7 +57,7 @@ def _only_number(name: str, stem: str) -> int | None:
     if not numbers:
         return None
     _require_one(name, numbers)
-    return int(numbers[0])
+    return _counted(name, numbers[0])
 
 
 def _require_one(name: str, numbers: list[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import ml_dtypes
 import numpy as np
 
-__all__ = ["FLOATS", "INTEGERS", "PACKED", "PARTS", "Skipped", "Tensor", "of_array"]
+__all__ = ["FLOATS", "INTEGERS", "PACKED", "PARTS", "Skipped", "Tensor", "no_numbers", "of_array"]
 
 FLOATS = {
     "F64": np.dtype("<f8"),
@@ -76,8 +76,16 @@ class Skipped:
     reason: str
 
 
+def no_numbers(dtype: np.dtype) -> str:
+    """Reason for which arrays of a type hold no real numbers, or an empty string."""
+    if dtype.hasobject:
+        return "Python objects, which only pickle could read: refused"
+    return {"c": "complex numbers"}.get(dtype.kind, "" if dtype.kind not in "mMUS" else "text or dates, no numbers")
+
+
 def of_array(name: str, array: np.ndarray) -> Tensor:
-    """Tensor of an array in memory."""
+    """Tensor of an array in memory, in the order of bytes of this machine."""
+    array = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     return Tensor(name, array.shape, array.dtype, lambda: array, _memory(array))
 
 

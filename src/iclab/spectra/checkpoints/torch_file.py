@@ -15,6 +15,7 @@ from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.safetensors_file import check_names
 from iclab.spectra.checkpoints.series import Contents
 from iclab.spectra.checkpoints.state_dicts import config_of_arguments, split
+from iclab.spectra.checkpoints.steps import LATEST
 from iclab.spectra.checkpoints.tensors import Skipped
 from iclab.spectra.checkpoints.zips import MEMORY, checked_members, is_zip
 
@@ -140,4 +141,4 @@ def _whole(value: Any) -> int | None:
         number = value.item() if hasattr(value, "item") else value
     except (RuntimeError, ValueError):
         return None
-    return number if type(number) is int and number >= 0 else None
+    return number if type(number) is int and 0 <= number < LATEST else None

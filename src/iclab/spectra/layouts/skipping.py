@@ -31,7 +31,7 @@ def unreadable(tensor: Tensor, others: Mapping[str, Tensor]) -> str:
     packed = any(part in tensor.name for part in _PACKED) or any(
         f"{tensor.name}.{part}" in others for part in ("absmax", "quant_map")
     )
-    if packed or (not tensor.floating and tensor.name.endswith("weight")):
+    if packed or (tensor.dtype.kind in "iub" and tensor.name.endswith("weight")):
         return PACKED
     if not tensor.floating:
         return f"stored as {tensor.stored}: no weight"

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from iclab.spectra.checkpoints import Checkpoint, Contents, Series
+from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.ledger import Ledger, contents
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.tensors import Tensor
@@ -14,7 +16,7 @@ from iclab.spectra.layouts.rules import TowerLayer
 from iclab.spectra.measures.changes import change
 from iclab.spectra.observation.conserved import of_balance
 from iclab.spectra.observation.dynamics import ChangePoint, MatrixSeries, SpectralDynamics
-from iclab.spectra.observation.integrity import Finding, Integrity, Record, examine, record_of
+from iclab.spectra.observation.integrity import Beside, Finding, Integrity, Record, beside, examine, record_of
 from iclab.spectra.observation.integrity.continuity import continuity
 from iclab.spectra.observation.measurements import Comparison, Measurement, of_heads, of_matrix
 from iclab.spectra.observation.recording import Recorder
@@ -101,7 +103,12 @@ class _Passes:
         except (ValueError, OSError, ImportError) as error:
             self._fail(index, checkpoint, error)
             return
-        self.records.append(record_of(checkpoint, hashed, absent=opened.absent))
+        self.records.append(
+            record_of(
+                checkpoint, hashed, absent=opened.absent, misplaced=opened.misplaced, geometry=plan.layout.geometry,
+                beside=[self._beside(checkpoint, one, hashed, ledger, rehash) for one in checkpoint.beside],
+            )
+        )  # fmt: skip
         self.skipped += plan.skipped
         for note in (*plan.notes, *(f"{quoted(a)} and {quoted(b)} are one matrix" for a, b in plan.aliases)):
             self.notes.setdefault(note, []).append(checkpoint.step)
@@ -113,6 +120,19 @@ class _Passes:
             for layer in self.survey.layers:
                 self._of_layer(index, plan, layer, Comparison(learning=False))
         self._tick()
+
+    def _beside(
+        self, read: Checkpoint, other: Checkpoint, hashed: Mapping[str, Content], ledger: Ledger | None, rehash: bool
+    ) -> Beside:
+        """Comparison with other files of the same weights, or the reason for which there is none."""
+        file = Path(other.label).name
+        name = read.files[0].name if len(read.files) == 1 else f"{len(read.files)} shards"
+        try:
+            opened = self.survey.opened(other)
+            held = contents(opened) if ledger is None else ledger.contents(other, opened, rehash=rehash)
+        except (ValueError, OSError, ImportError) as error:
+            return Beside(name, file, reason=str(error))
+        return beside(name, file, hashed, held)
 
     def _keep(self, index: int, checkpoint: Checkpoint, opened: Contents) -> None:
         """Keep headers of files that map each tensor alone, and so hold no numbers, up to a limit."""
@@ -144,7 +164,9 @@ class _Passes:
         steps = np.array(self.survey.series.steps)
         matrices = self.recorder.matrices()
         copies = {step for one in found.findings if one.kind.startswith("identical") for step in one.steps}
-        integrity = Integrity.of([*self.unread, *found.findings, *continuity(steps, matrices, copies)])
+        breaks = continuity(steps, matrices, copies)
+        told = [one for one in found.findings if not self._foreign(one, breaks)]
+        integrity = Integrity.of([*self.unread, *told, *breaks])
         points, tested, notes = _change_points(steps, matrices)
         return SpectralDynamics(
             steps, tuple(one.label for one in self.survey.series), matrices, integrity,
@@ -152,6 +174,12 @@ class _Passes:
             family=self.survey.family, leading=self.survey.selection.leading,
             samples_per_step=self.survey.samples_per_step,
         )  # fmt: skip
+
+    def _foreign(self, finding: Finding, breaks: Sequence[Finding]) -> bool:
+        """True for most of the matrices of a checkpoint that is known as one of another run."""
+        matrices = {name for record in self.records for name, one in record.contents.items() if one.sample}
+        most = finding.kind == "reset tensors" and 2 * len(finding.tensors) > len(matrices)
+        return most and any(one.steps[-1] in finding.steps for one in breaks)
 
     def _notes(self) -> Iterator[str]:
         """Notes, with the steps where one does not hold for all readable checkpoints."""

@@ -223,7 +223,7 @@ def loss_panel(axes: Axes, view: View, *, title: str, exact: tuple[str, str] = F
 
 
 def _sampling_spans(axes: Axes, case: TrainingCase) -> None:
-    """What the rows leave open of the levels, where the spectrum was measured on data."""
+    """Bands that the rows leave for the levels, where the spectrum was measured on data."""
     from iclab.theory import dynamics
 
     if case.problem.sampling is not None:

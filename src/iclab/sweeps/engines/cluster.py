@@ -17,6 +17,7 @@ from typing import Any
 
 from iclab.files import installing
 from iclab.numerics import require
+from iclab.simulation import programs
 from iclab.sweeps.body import Worker
 from iclab.sweeps.claims import Heartbeat
 from iclab.sweeps.engines.local import Job
@@ -137,9 +138,10 @@ def jobqueue_of(text: str) -> Jobqueue:
 
 def block(folder: str, plan: str, number: int, timeout: float | None) -> tuple[int, int]:
     """Compute the missing cells of a block, in a process of Dask; the numbers of cells done and failed."""
+    programs.keep()  # where the scheduler is elsewhere its processes have not the settings of ours
     state = _state(folder, plan)
     worker = Worker(state, timeout=timeout, give_up=lambda: os._exit(1))  # another process is begun in its place
-    with Heartbeat(worker.claims) as heart:
+    with programs.hushed(), Heartbeat(worker.claims) as heart:
         if not heart.cancelled:
             worker.finish(number, heart)
     return worker.tally.done, worker.tally.failed

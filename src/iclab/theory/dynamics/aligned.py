@@ -14,7 +14,7 @@ from iclab.numerics.curves import rests_and_drops
 from iclab.problem import Regression
 from iclab.theory.dynamics.commuting import commuting_modes
 from iclab.theory.dynamics.fixed_points import plateaus
-from iclab.theory.population import Moments, moments
+from iclab.theory.population import Moments, best_loss, moments
 
 __all__ = ["aligned_loss", "aligned_values", "entered_values", "half_drop_shift"]
 
@@ -80,14 +80,15 @@ def aligned_loss(
 ) -> float | Float[np.ndarray, "*time"]:
     """Loss of separate attention with one aligned head for each mode: an exact staircase.
 
-    As aligned_values: null loss − Σ (2 g v³ − h v⁶).
+    As aligned_values: null loss − Σ (2 g v³ − h v⁶), which is the least loss + Σ h (v³ − g/h)².
 
     Source: zhang2025training, eqs. 19 and 21; derived in docs/derivations/dynamics.
     """
     instance("problem", problem, Regression)
     g, h = _signal_and_curvature(problem)
     cube = aligned_values(problem, initial, time) ** 3
-    return moments(problem).null_loss - np.sum((2 * g - h * cube) * cube, axis=-1)
+    best = np.divide(g, h, out=np.zeros_like(g), where=h > 0)
+    return best_loss(moments(problem)) + np.sum(h * (cube - best) ** 2, axis=-1)
 
 
 def half_drop_shift(moments: Validated[Moments]) -> Float[np.ndarray, "mode"]:

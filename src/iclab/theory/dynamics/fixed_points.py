@@ -23,7 +23,12 @@ def plateaus(moments: Validated[Moments]) -> Float[np.ndarray, "plateau"]:
     Source: zhang2025training, eq. 19; general covariances derived in docs/derivations/dynamics.
     """
     instance("moments", moments, Moments)
-    return moments.null_loss - np.concatenate([[0.0], np.cumsum(modes(moments).contribution)])
+    contribution = modes(moments).contribution
+    fallen = moments.null_loss - np.concatenate([[0.0], np.cumsum(contribution)])
+    if moments.floor is None:
+        return fallen
+    left = moments.floor + np.concatenate([np.cumsum(contribution[::-1])[::-1], [0.0]])
+    return np.where(2 * left < moments.null_loss, left, fallen)  # the sum with the smaller rounding
 
 
 def fixed_point(moments: Validated[Moments], learned: Validated[Sequence[int]]) -> Float[np.ndarray, "D D"]:

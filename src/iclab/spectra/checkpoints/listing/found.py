@@ -21,3 +21,4 @@ class Found:
     named: int | None = None  # step that its name states, where a file of it holds another one
     promised: Mapping[str, str] = field(default_factory=dict)  # shard of each tensor, by its index
     trouble: str = ""
+    beside: tuple["Found", ...] = ()  # the same weights in other files of the folder, which are not read

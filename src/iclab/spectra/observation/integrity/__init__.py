@@ -2,5 +2,6 @@
 
 from iclab.spectra.observation.integrity.examining import Integrity, examine
 from iclab.spectra.observation.integrity.findings import Finding, Record, Severity, record_of
+from iclab.spectra.observation.integrity.forms import Beside, beside
 
-__all__ = ["Finding", "Integrity", "Record", "Severity", "examine", "record_of"]
+__all__ = ["Beside", "Finding", "Integrity", "Record", "Severity", "beside", "examine", "record_of"]

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from iclab.spectra.checkpoints.names import quoted
+from iclab.spectra.observation.integrity.exchanges import exchanged
 from iclab.spectra.observation.integrity.findings import Finding, Record, names_of, shown
+from iclab.spectra.observation.integrity.forms import geometries, other_files
 from iclab.spectra.observation.integrity.mixups import returns, swapped
+from iclab.spectra.observation.integrity.resets import resets
+from iclab.spectra.observation.integrity.samples import samples
 from iclab.spectra.observation.trajectories import missing_steps, outliers
 
 __all__ = ["Integrity", "examine"]
@@ -36,6 +40,7 @@ class Integrity:
 def examine(records: Sequence[Record], unread: Sequence[int] = ()) -> Integrity:
     """Integrity of a series of records in its order; `unread` steps do not count as missing."""
     distinct = list({record.digest: record for record in records}.values())
+    matrices = list(samples(distinct))
     return Integrity.of(
         [
             *_order(records),
@@ -43,9 +48,13 @@ def examine(records: Sequence[Record], unread: Sequence[int] = ()) -> Integrity:
             *_identical([record for record in records if record.contents]),
             *returns(distinct),
             *swapped(distinct),
+            *exchanged(distinct, matrices),
+            *resets(distinct, matrices),
             *_shapes(records),
             *_numbers(records),
             *_shards(records),
+            *geometries(records),
+            *other_files(records),
             *_gaps([*(record.step for record in records), *unread]),
             *_outliers(distinct),
             *_tied(records),
@@ -169,6 +178,9 @@ def _shards(records: Sequence[Record]) -> Iterable[Finding]:
         if record.absent:
             text = f"step {record.step} lacks what its index promises: {shown(record.absent)}"
             yield Finding("missing tensors", "error", text, (record.step,), record.absent)
+        if record.misplaced:
+            text = f"the index of step {record.step} points at shards that do not hold {shown(record.misplaced)}"
+            yield Finding("misplaced tensors", "warning", text, (record.step,), record.misplaced)
         if record.missing:
             names = ", ".join(quoted(name) for name in record.missing)
             yield Finding("missing shards", "error", f"step {record.step} lacks {names}", (record.step,))

@@ -3,13 +3,17 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from iclab.spectra.checkpoints.content import Content
 from iclab.spectra.checkpoints.names import quoted
 from iclab.spectra.checkpoints.series import Checkpoint
 from iclab.spectra.checkpoints.tensors import FLOATS
+from iclab.spectra.layouts.geometry import Geometry
 from iclab.spectra.layouts.skipping import is_buffer
+
+if TYPE_CHECKING:
+    from iclab.spectra.observation.integrity.forms import Beside
 
 __all__ = ["Finding", "Record", "Severity", "names_of", "record_of", "shown"]
 
@@ -27,6 +31,9 @@ class Record:
     noted: int | None = None  # step that its trainer wrote beside it
     named: int | None = None  # step that its name states, where its file holds another one
     absent: tuple[str, ...] = ()  # tensors that its index promises and no shard holds
+    misplaced: tuple[str, ...] = ()  # tensors that another shard holds than its index says
+    geometry: Geometry | None = None  # of its config
+    beside: tuple["Beside", ...] = ()  # other files of the same weights
 
     @property
     def digest(self) -> str:
@@ -46,12 +53,20 @@ class Finding:
     tensors: tuple[str, ...] = ()
 
 
-def record_of(checkpoint: Checkpoint, contents: Mapping[str, Content], *, absent: Sequence[str] = ()) -> Record:
+def record_of(
+    checkpoint: Checkpoint,
+    contents: Mapping[str, Content],
+    *,
+    absent: Sequence[str] = (),
+    misplaced: Sequence[str] = (),
+    geometry: Geometry | None = None,
+    beside: Sequence["Beside"] = (),
+) -> Record:
     """Record of a checkpoint with these contents: of its weights, for buffers and counters are no evidence."""
     weights = {name: one for name, one in contents.items() if one.size and _weight(name, one)}
     return Record(
         checkpoint.step, checkpoint.label, weights, checkpoint.missing, checkpoint.noted, checkpoint.named,
-        tuple(absent),
+        tuple(absent), tuple(misplaced), geometry, tuple(beside),
     )  # fmt: skip
 
 

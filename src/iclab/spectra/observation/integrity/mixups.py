@@ -22,14 +22,27 @@ def returns(records: Sequence[Record]) -> Iterator[Finding]:
         if len(indices) == len(records):
             yield Finding("frozen tensors", "note", f"{whose} never changed", steps, tuple(names))
         elif apart and many:
-            text = f"{whose} are identical at steps {listed} but changed in between: a file was mixed up"
+            text = f"{whose} are identical at steps {listed} {_between(records, indices)}: a file was mixed up"
             yield Finding("identical tensors", "error", text, steps, tuple(names))
         elif apart:
             text = f"{whose} take earlier values again at steps {listed}, as few or coarse numbers do"
             yield Finding("repeated values", "note", text, steps, tuple(names))
         else:
-            text = f"{whose} did not change at steps {listed}"
+            text = f"{whose} did not change at steps {listed}{_after(records, indices)}"
             yield Finding("identical tensors", "warning" if many else "note", text, steps, tuple(names))
+
+
+def _between(records: Sequence[Record], indices: Sequence[int]) -> str:
+    """The steps at which such tensors are not the same, where they are fewer than the others."""
+    apart = [records[index].step for index in range(indices[0], indices[-1] + 1) if index not in indices]
+    few = len(apart) < len(indices)
+    return f"and not at {', '.join(map(str, apart))} in between" if few else "but changed in between"
+
+
+def _after(records: Sequence[Record], indices: Sequence[int]) -> str:
+    """The steps at which such tensors are others, where they are fewer."""
+    other = [record.step for index, record in enumerate(records) if index not in indices]
+    return f"; they are others at {', '.join(map(str, other))}" if len(other) < len(indices) else ""
 
 
 def _repeated(records: Sequence[Record]) -> Mapping[tuple[tuple[int, ...], bool], list[str]]:
