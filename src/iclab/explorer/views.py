@@ -132,7 +132,8 @@ TASK_DIVERSITY = ExplorerView(
     "task-diversity", "Task diversity", "arXiv 2405.11751, figure 4; arXiv 2306.15063 for dMMSE",
     study="task-diversity",
     controls=(
-        Control("alpha", 0.2, 100, "finite_alpha", log=True, label="Context length α = N/D"),
+        Control("alpha", 0.2, 100, "finite_alpha", log=True, label="Context length α = N/D",
+                help="examples of a context, for each entry of an input"),
         Control("c", 0.05, 5, "tau_for_alpha", log=True, label="Sequences τ/α"),
         Control("rho", 0.0, 1.0, "noise", label="Label noise ρ"),
         Control("D", 5, 200, "bayes_dimension", log=True, whole=True, label="Dimension D of dMMSE"),

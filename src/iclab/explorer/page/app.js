@@ -84,9 +84,11 @@ export class App {
     document.title = `${this.known.title}: iclab explorer`;
     for (const one of document.querySelectorAll("[data-of]"))
       one.toggleAttribute("hidden", one.getAttribute("data-of") !== view);
-    for (const link of document.querySelectorAll("nav a")) {
-      if (link.getAttribute("href") === `#view=${view}`) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
+    for (const link of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("nav a"))) {
+      const current = link.getAttribute("href") === `#view=${view}`;
+      if (!current) link.removeAttribute("aria-current");
+      else link.setAttribute("aria-current", "page");
+      if (current && link.parentElement) link.parentElement.scrollLeft = link.offsetLeft - 60; // of a narrow strip
     }
     byId("facts").parentElement?.toggleAttribute("hidden", !this.known.facts.length);
     byId("facts").replaceChildren(

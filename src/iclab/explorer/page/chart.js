@@ -164,7 +164,7 @@ export class Chart {
         .attr("class", `note ${note.tone ?? ""}`)
         .attr("x", this.X(note.x) + 8);
       text.attr("y", this.Y(note.y) - 8).text(note.text);
-      if (this.X(note.x) > left + 0.75 * (right - left))
+      if (this.X(note.x) + 8 + 7 * note.text.length > right && this.X(note.x) > (left + right) / 2)
         text.attr("x", this.X(note.x) - 8).attr("text-anchor", "end");
     }
     const keys = (phone ? named : []).map(({ name, tone, dash }) =>
