@@ -21,8 +21,8 @@ from tests.explorer.theory_rows import AT_ONCE, ROWS, calls, drawn, library, sta
 
 node = pytest.mark.skipif(NODE is None, reason="Node is absent; the browser tests run the reference points")
 
-MANY, DEAR = 1000, 2.5e-3  # points of a function, and seconds of an answer from which they take too long
-COUNTS = ((DEAR, MANY), (0.02, 100), (0.2, 10), (np.inf, 3))  # points of functions of at most so many seconds
+MANY, DEAR = 1000, 1.5e-3  # points of a function, and seconds of an answer from which they take too long
+COUNTS = ((DEAR, MANY), (2.5e-3, 300), (0.01, 100), (0.2, 10), (np.inf, 3))  # points of functions of less seconds
 DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function|class|const|let|var) (\w+)", re.MULTILINE)
 EVERY = 13  # so many mutants are one that is tried
 

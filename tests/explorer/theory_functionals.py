@@ -114,7 +114,7 @@ FUNCTIONALS = {
         ).tolist(),
         FLOW,
         curve=True,
-        seconds=0.005,
+        seconds=0.01,
     ),
     "least": Mirror(
         lambda rng: (chance(rng, 0.1, kink, wave)(rng), GRID),

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import math
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -65,9 +66,17 @@ def gap(ours: Any, theirs: Any, *, curve: bool, height: float = 0.0) -> float:
         finite = [abs(entry) for entry in theirs if _number(entry)]
         top = max(finite, default=0.0) if curve else 0.0
         return max((gap(*pair, curve=curve, height=top) for pair in zip(ours, theirs, strict=True)), default=0.0)
+    if isinstance(theirs, str) and isinstance(ours, str):
+        return 0.0 if ours == theirs or loosened(ours) == loosened(theirs) else math.inf
     if not _number(theirs) or not _number(ours):
         return 0.0 if ours == theirs and type(ours) is type(theirs) else math.inf
     return 0.0 if ours == theirs else abs(ours - theirs) / max(abs(theirs), height, 1e-300)
+
+
+def loosened(text: str) -> str:
+    """A sentence of a plan without what rounding decides: the order of equal offers, sizes where errors are flat."""
+    before, opening, offers = text.partition("The least error would be ")
+    return before + opening + ", ".join(sorted(re.sub(r" = \S+", "", one).rstrip(".") for one in offers.split(", ")))
 
 
 def _number(value: Any) -> bool:

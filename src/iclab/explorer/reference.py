@@ -1,10 +1,10 @@
 """Reference points, by which the page checks its theory against the library that wrote it.
 
 `points()` lists calls of functions of the page as dictionaries of "function", "arguments", "value" and "tolerance",
-with infinities as the strings "inf" and "-inf". The page calls the function with the arguments and compares each
-number of the answer with that of the value: their difference is at most the tolerance times the largest finite number
-in the list that it stands in, or times the number itself where it stands in none. Truth values and texts are equal.
-Typed arrays count as lists; of an answer that is an object the keys of the value are compared.
+with infinities and NaN as the strings "inf", "-inf" and "nan". The page calls the function with the arguments and
+compares each number of the answer with that of the value: their difference is at most the tolerance times the
+largest finite number in the list that it stands in, or times the number itself where it stands in none. Truth values
+and texts are equal. Typed arrays count as lists; of an answer that is an object the keys of the value are compared.
 """
 
 import math

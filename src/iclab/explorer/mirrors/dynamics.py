@@ -205,7 +205,10 @@ DYNAMICS: Mapping[str, Mirror] = {
         _aligned_start, lambda *given: _aligned(dynamics.aligned_values, *given).T.tolist(), seconds=3e-3
     ),
     "alignedLoss": Mirror(
-        _aligned_start, lambda *given: _aligned(dynamics.aligned_loss, *given).tolist(), curve=True
+        _aligned_start,
+        lambda *given: _aligned(dynamics.aligned_loss, *given).tolist(),
+        curve=True,
+        seconds=2e-3,
     ),
     "halfDropShift": Mirror(lambda rng: (_moments(rng),), lambda law: dynamics.half_drop_shift(_law(law)).tolist()),
     "whiteMergedLoss": Mirror(

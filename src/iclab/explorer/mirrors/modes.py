@@ -58,7 +58,7 @@ def _fraction(rng: Rng) -> tuple[Any, ...]:
 
 
 def _leading(rng: Rng) -> tuple[Any, ...]:
-    return _standard(rng), _start(rng), [0.0, *sorted(sizes(rng, 4, 0.01, 200))]
+    return _standard(rng), _start(rng), [0.0, *sorted({*sizes(rng, 4, 0.01, 200)})]
 
 
 def _exact(rng: Rng) -> tuple[Any, ...]:

@@ -22,8 +22,18 @@ def _target(rng: Rng) -> str:
     return str(rng.choice(["icl", "idg"]))
 
 
+def _learning(rng: Rng) -> dict[str, float]:
+    """Ratios at which something is learned."""
+    at = {"alpha": log_uniform(rng, 3, 100), "kappa": log_uniform(rng, 0.5, 30), "tau": log_uniform(rng, 0.5, 20)}
+    return at | {"noise": chance(rng, 0.2, 0.0, log_uniform(rng, 1e-3, 0.5))}
+
+
 def _reached(rng: Rng) -> tuple[Any, ...]:
-    at, name, target = ratios_at(rng, finite=True), str(rng.choice(NAMES)), _target(rng)
+    at, name, target = (
+        chance(rng, 0.9, _learning(rng), ratios_at(rng, finite=True)),
+        str(rng.choice(NAMES)),
+        _target(rng),
+    )
     ridge = chance(rng, 0.3, 0.0, chance(rng, 0.1, "best", log_uniform(rng, 1e-5, 1)))
     low = chance(rng, 0.2, 0.01 if ridge != "best" else 1.01, 1.01)  # the first is never reached
     return (
@@ -104,15 +114,13 @@ PLANNING: Mapping[str, Mirror] = {
         lambda at, ridge, target: float(error_of(Ratios(**at), ridge, target)),
         seconds=5e-3,
     ),
-    "required": Mirror(_reached, _required, KNOWN, seconds=0.1),
+    "required": Mirror(_reached, _required, KNOWN, seconds=0.04),
     "remark": Mirror(
         _remarked,
         lambda name, found, floor, best: remark(name, tuple((low, high) for low, high in found), floor, best),
     ),
     "refusal": Mirror(_refused, _refusal, seconds=0.5),
     "bestSplit": Mirror(_budget, _split, MINIMUM, seconds=0.1),
-    "regime": Mirror(
-        lambda rng: (ratios_at(rng), chance(rng, 0.5, 0.0, log_uniform(rng, 1e-6, 10))), _regime, seconds=2e-3
-    ),
+    "regime": Mirror(lambda rng: (ratios_at(rng), chance(rng, 0.5, 0.0, log_uniform(rng, 1e-6, 10))), _regime),
     "generalFormat": Mirror(_number, lambda value, digits: f"{value:.{digits}g}"),
 }

@@ -15,7 +15,6 @@ __all__ = ["PRETRAINING", "ratios_at"]
 
 Rng = np.random.Generator
 Given = Mapping[str, Any]
-FITTED = 3e-10  # of a root whose slope is a difference quotient, see iclab.theory.estimators
 BEST = 1e-4  # of the place of a dip: 1e-14 over its relative depth
 
 
@@ -40,7 +39,9 @@ def _ridge(rng: Rng) -> float:
 def _with_ridge(rng: Rng) -> tuple[Any, ...]:
     at, ridge = ratios_at(rng), _ridge(rng)
     far = {name: log_uniform(rng, 1e-20, 1e20) for name in at}
-    return chance(rng, 0.1, (far, log_uniform(rng, 1e-20, 1e20)), (at, ridge))
+    limit = {name: float(rng.choice([1.0, 1.0, np.inf])) for name in at} | {"noise": float(rng.choice([0.0, 0.1]))}
+    corner = limit, float(rng.choice([0.0, 0.1, np.inf]))
+    return chance(rng, 0.2, chance(rng, 0.5, corner, (far, log_uniform(rng, 1e-20, 1e20))), (at, ridge))
 
 
 def _spectra(rng: Rng) -> tuple[Any, ...]:
@@ -48,7 +49,12 @@ def _spectra(rng: Rng) -> tuple[Any, ...]:
     if len(tasks) > 1 and rng.random() < 0.1:
         tasks[-1] = 0.0
     inputs = chance(rng, 0.7, None, [float(s) for s in rng.choice([0.4, 2.0], len(tasks))])
-    return ratios_at(rng), tasks, inputs, _ridge(rng)
+    at, ridge = ratios_at(rng), _ridge(rng)
+    if (
+        at["tau"] == at["kappa"] and ridge == 0
+    ):  # at α = ∞ errors are infinite there, and the effective ridge is rounding
+        at["alpha"] = min(at["alpha"], 1e3)
+    return at, tasks, inputs, ridge
 
 
 def _errors(found: Errors) -> dict[str, float]:
@@ -187,8 +193,8 @@ PRETRAINING: Mapping[str, Mirror] = {
     ),
     "ridgeError": Mirror(_context, lambda *given: float(estimators.ridge_error(*given))),
     "taskThreshold": Mirror(_context, lambda *given: float(estimators.task_threshold(*given))),
-    "dmmseErrors": Mirror(_pool, lambda *given: _known(estimators.dmmse_errors(*given)), FITTED),
-    "nearestTaskErrors": Mirror(_pool, lambda *given: _known(estimators.nearest_task_errors(*given)), FITTED),
+    "dmmseErrors": Mirror(_pool, lambda *given: _known(estimators.dmmse_errors(*given))),
+    "nearestTaskErrors": Mirror(_pool, lambda *given: _known(estimators.nearest_task_errors(*given))),
     "effectiveLogTasks": Mirror(
         lambda rng: (
             chance(rng, 0.2, float(rng.choice([1.0, np.inf])), log_uniform(rng, 1, 1e12)),

@@ -28,15 +28,15 @@ export function errors(ratios, ridge = 0) {
  * @param {number} [ridge]
  */
 export function diversityGap(ratios, ridge = 0) {
-  const { x, xi, kappa, tau, share, spectrum: m, averages } = pretrained(ratios, ridge);
+  if (ratios.kappa === Infinity) return 0;
   if (divergesAtInfiniteAlpha(ratios, ridge)[0]) return Infinity;
+  const { x, xi, kappa, tau, share, spectrum: m, averages } = pretrained(ratios, ridge);
   const few = 1 + m.kept / m.inverse; // 1 + φ with φ = 1 − E[r/(r + ν)]/κ
   const { idg } = errorsFrom(averages, share, tau, ratios.noise, x);
   const noise = x * m.inverse * (m.inverseSquare / m.inverse) * m.kept * few;
   const spread = (m.mixed / (x + xi)) * (m.kept - m.lost) + noise;
   const gap = (m.lostSquare * m.kept * few + (idg / tau) * spread) / kappa;
-  const vanished = ratios.alpha === Infinity && ridge === 0 && Math.abs(gap) < VANISHED;
-  return ratios.kappa === Infinity || vanished ? 0 : gap;
+  return ratios.alpha === Infinity && ridge === 0 && Math.abs(gap) < VANISHED ? 0 : gap;
 }
 
 /**
