@@ -19,6 +19,8 @@ from iclab.theory.generalization import errors
 from tests.browser import Browser
 from tests.explorer.pages import DROP, NEEDS_BROWSER, said, shown
 from tests.explorer.states import drawn_state
+from tests.test_inspect import written
+from tests.test_observe import states
 
 pytestmark = NEEDS_BROWSER
 
@@ -92,32 +94,57 @@ def test_names_in_files_are_text(reader: Browser) -> None:
     ) == [0, f"{nasty}.csv, 50 records; the conventions are those of iclab compare"]
 
 
-@pytest.mark.slow
-def test_a_document_of_inspect_shows_measures_singular_values_and_findings(reader: Browser, tmp_path: Path) -> None:
-    from tests.test_inspect import written
-    from tests.test_observe import states
+@pytest.fixture(scope="module")
+def inspection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The document of a folder of checkpoints."""
+    folder = tmp_path_factory.mktemp("inspected")
+    run = written(folder / "run", states())
+    assert main(["inspect", str(run), "--out", str(folder / "out"), "--no-page"]) == 0
+    return folder / "out" / "results.json"
 
-    run = written(tmp_path / "run", states())
-    assert main(["inspect", str(run), "--out", str(tmp_path / "out"), "--no-page"]) == 0
-    text = (tmp_path / "out" / "results.json").read_text()
-    problem, answer = reader.ask(DROP, "results.json", text)
-    assert problem == ""
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_document_shows_measures_singular_values_and_findings(
+    reader: Browser, inspection: Path, tmp_path: Path, sent: bool
+) -> None:
+    text = inspection.read_text()
+    if sent:
+        out = tmp_path / "page.html"
+        assert main(["explore", "--inspection", str(inspection), "--out", str(out)]) == 0
+        assert out.stat().st_size < 2e6
+        reader.show(out.as_uri(), width=1000)
+        answer = reader.ask("return window.explorer.app.draw().then(() => window.explorer.probe().answer)")
+    else:
+        problem, answer = reader.ask(DROP, "results.json", text)
+        assert problem == ""
     content = json.loads(text)
     first = content["table"][0]
-    mine = [
-        row
-        for row in content["table"]
-        if (row["layer"], row["head"], row["matrix"], row["measure"])
-        == (first["layer"], first["head"], first["matrix"], first["measure"])
-    ]
+    names = ("layer", "head", "matrix", "measure")
+    mine = [row for row in content["table"] if all(row[name] == first[name] for name in names)]
     drawn = reader.ask("return window.explorer.probe().curves.measure")
     assert drawn["x"] == [row["step"] for row in mine]
     assert drawn["y"] == [row["value"] for row in mine]
     assert "goes from" in answer
-    assert reader.ask("return window.explorer.probe().curves['singular.0'].y") == [
-        row[0] for row in content["fans"][0]["singular_values"]
-    ]
-    assert "Nothing was found" in said(reader, "verdicts") or "changes at step" in said(reader, "verdicts")
+    values = reader.ask("return window.explorer.probe().curves['singular.0'].y")
+    assert values == [row[0] for row in content["fans"][0]["singular_values"]]
+    assert "findings" in said(reader, "verdicts")
+    assert "changes at step" in said(reader, "verdicts")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("", "not (Expecting value"), ("[1]", "is another JSON"), ('{"schema": 0, "table": [], "fans": []}', "has 0"),
+     (" " * 1_500_000, "at most 1.4 MB to be sent with the page; got 1.5 MB")],
+)  # fmt: skip
+def test_a_file_that_is_no_document_is_not_sent_along(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, words: str
+) -> None:
+    (tmp_path / "results.json").write_text(content)
+    out = tmp_path / "page.html"
+    assert main(["explore", "--inspection", str(tmp_path / "results.json"), "--out", str(out)]) == 2
+    assert words in capsys.readouterr().err
+    assert not out.exists()
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from tests.test_inspect import written
 from tests.test_observe import states
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images" / "explorer"
-WIDTH, HEIGHT, TALL = 960, 660, {"phase-portrait": 830, "context-length": 1120}
+WIDTH, HEIGHT, TALL = 1200, 720, {"phase-portrait": 830, "context-length": 1140, "inspect": 1140}
 COLORS = 96  # of an image, so that it is small
 
 

@@ -31,6 +31,7 @@ class Explore:
     state: str = ""  # address of a state, what follows # in a link
     out: Path = Path("explorer.html")  # the file
     results: Path | None = None  # folder of stored answers to lay over theory; default: results, where it is there
+    inspection: Path | None = None  # results.json of `iclab inspect`, to send along
     write_only: bool = False  # do not open the page in a browser
     serve: bool = False  # serve the page on this machine, where it can also simulate; needs the extra web
     port: int | None = None  # port of --serve; default: any that is free
@@ -48,7 +49,9 @@ def explore(words: Sequence[str]) -> int:
     )
     require(not options.out.is_dir(), f"--out must be a file; got the folder {options.out}. Name a file in it.")
     results = options.results or RESULTS
-    made = page(results=results if results.is_dir() else None, view=options.view, state=options.state)
+    view = options.view or ("inspect" if options.inspection and not options.state else None)
+    stored = results if results.is_dir() else None
+    made = page(results=stored, view=view, state=options.state, inspection=options.inspection)
     if options.serve:
         from iclab.commands.serving.serve import serve
 

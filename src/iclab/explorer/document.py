@@ -15,6 +15,7 @@ import numpy as np
 from iclab import __version__
 from iclab.explorer import joining
 from iclab.explorer.addresses import address, opened, state_at
+from iclab.explorer.inspected import inspected
 from iclab.explorer.reference import points
 from iclab.explorer.stored import Stored, laid_over, stored
 from iclab.explorer.views import VIEWS, controls_of, formulas_of, state_of, study_of
@@ -59,22 +60,29 @@ class Page:
 
 
 def page(
-    *, results: str | Path | None = None, view: str | None = None, state: str | Mapping[str, Any] | None = None
+    *,
+    results: str | Path | None = None,
+    view: str | None = None,
+    state: str | Mapping[str, Any] | None = None,
+    inspection: str | Path | None = None,
 ) -> Page:
     """The page, opened with a view at a state, with the runs of a folder of results laid over theory.
+
+    `inspection` is results.json of `iclab inspect`, shown in the view `inspect`.
 
     The state is an address, `"lambda=.4,.3&N=31"`, or values by key; what it leaves out is usual. Without a view it
     is that of the address.
 
     Files that cannot be shown are left out with a UserWarning each.
 
-    Raises ValueError for an unknown view, and for a state that the view has not.
+    Raises ValueError for an unknown view, for a state that the view has not, and for a file that is no document.
     """
+    document = None if inspection is None else inspected(Path(inspection))
     begun = address(*opened(view, state))
     found, left_out = ({}, []) if results is None else stored(Path(results))
     for sentence in left_out:
         warnings.warn(sentence, stacklevel=2)
-    return _page(begun, found)
+    return _page(begun, found, document)
 
 
 def page_of(study: Study, case: Any, tree: "xr.DataTree | None" = None) -> Page:
@@ -106,8 +114,8 @@ def moving(shown: "Sequence[tuple[Study, Any, xr.DataTree]]") -> Moving | None:
     return Moving(made.html, made.script, states)
 
 
-def _page(begun: str, found: Stored) -> Page:
-    script, style = joining.script(_data(begun, found)), _style()
+def _page(begun: str, found: Stored, document: dict[str, Any] | None = None) -> Page:
+    script, style = joining.script({**_data(begun, found), "document": document}), _style()
     shown = _template().render(
         policy=joining.policy(script, style), script=script, style=style, views=VIEWS.values(), version=__version__,
         formulas={name: formulas_of(one) for name, one in VIEWS.items()},

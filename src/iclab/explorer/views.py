@@ -78,7 +78,7 @@ ABRUPT_DROP = ExplorerView(
     same=WHITE_TASKS,
     controls=(
         SPECTRUM, LENGTH, NOISE, HEADS, Control("w", 1e-7, 0.1, "initial", log=True, label="Initial size"), SEED,
-        replace(TIME, start=372.0),
+        replace(TIME, start=372.0, high=5000),
     ),
     facts=(
         Fact("Eigenvalues far apart, and still a single drop", {"lambda": [0.9, 0.09, 0.03], "T": 60.0}),

@@ -36,6 +36,8 @@ class App {
     /** @type {Chart[]} */ this.charts = [];
     /** @type {number | undefined} */ this.tolerance = undefined;
     this.dragged = false;
+    this.drawn = ""; // the view that was drawn last
+    this.beyond = false; // of what a page can integrate
     this.asked = false;
     this.timer = 0;
     this.writing = 0;
@@ -43,6 +45,7 @@ class App {
     for (const part of document.querySelectorAll("[data-live]")) part.removeAttribute("hidden");
     this.bind();
     addEventListener("hashchange", () => this.open(location.hash));
+    if (DATA.document) this.inspect(DATA.document);
     this.open(location.hash || (window.name.startsWith("view=") ? window.name : DATA.address));
     const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ act) => setTimeout(act, 300));
     idle(() => this.check());
@@ -84,6 +87,7 @@ class App {
       if (link.getAttribute("href") === `#view=${view}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
+    byId("facts").parentElement?.toggleAttribute("hidden", !this.known.facts.length);
     byId("facts").replaceChildren(
       ...this.known.facts.map((/** @type {any} */ fact) =>
         button(fact.words, () =>
@@ -146,17 +150,27 @@ class App {
     });
   }
 
+  /** Draws the state; a view that takes long is drawn coarsely first. */
   async draw() {
+    if (this.drawn !== this.view && VIEWS[this.view].heavy && this.tolerance === undefined) await this.ask(DRAGGED);
+    await this.ask(this.tolerance ?? (this.dragged ? DRAGGED : RESTING));
+  }
+
+  /** @param {number} tolerance of flows */
+  async ask(tolerance) {
     const { view, dragged } = this;
     try {
-      const shown = await this.asker.ask(view, this.state, this.tolerance ?? (dragged ? DRAGGED : RESTING));
+      const shown = await this.asker.ask(view, this.state, tolerance);
       if (!shown || view !== this.view) return;
+      if (this.beyond) this.complain("");
+      this.beyond = false;
       this.seen = shown;
+      this.drawn = view;
       this.render(dragged);
     } catch (error) {
-      this.complain(
-        `This lies beyond what a page can integrate (${/** @type {Error} */ (error).message}). Ask with the command below.`,
-      );
+      this.beyond = true;
+      const why = /** @type {Error} */ (error).message;
+      this.complain(`This lies beyond what a page can integrate (${why}). Ask with the command below.`);
       this.tell();
     }
   }
@@ -240,6 +254,7 @@ class App {
     if (!file) return;
     const { document: content, own, problem } = await opened(file);
     const wrong = content ? this.inspect(content) : (problem ?? "");
+    if (content && !wrong) await this.choose("inspect", usual(DATA.views.inspect.controls));
     this.complain(wrong);
     if (!own || wrong) return;
     this.own = own;
@@ -258,7 +273,6 @@ class App {
       control.choices = names[/** @type {"matrix"} */ (control.key)];
       control.start = control.choices[0];
     }
-    this.choose("inspect", usual(DATA.views.inspect.controls));
     return "";
   }
 
@@ -365,6 +379,7 @@ if (typeof document === "undefined") {
       app,
       set: app.set.bind(app),
       probe: app.probe.bind(app),
+      usual: (/** @type {string} */ view) => usual(DATA.views[view].controls),
       ready: performance.now(),
       svg: () => svgFile(app.charts[0].svg),
       csv: () => csvFile(app.pictures()),

@@ -83,9 +83,15 @@ export class Asker {
     this.waiting?.settle(null);
     return new Promise((settle, refuse) => {
       this.waiting = { question, settle, refuse };
-      if (this.working && performance.now() - this.begun > PATIENCE) this.dismiss();
+      if (this.outdated(question) && performance.now() - this.begun > PATIENCE) this.dismiss();
       this.next();
     });
+  }
+
+  /** True where the worker is at another view, or at a finer picture than is asked now. @param {Question} question */
+  outdated({ view, tolerance }) {
+    const now = this.working?.question;
+    return now !== undefined && (now.view !== view || now.tolerance < tolerance);
   }
 
   /** What the worker is at takes long, and nobody waits for it any more: another one begins. */

@@ -77,7 +77,8 @@ export class Chart {
     window.attr("width", frame.right - frame.left).attr("height", frame.bottom - frame.top + 4);
     const inside = svg.append("g").attr("clip-path", `url(#${clip})`);
     if (picture.colors) drawColors(inside, picture.colors, frame);
-    for (const level of levels) this.drawRule(inside, frame.left, this.Y(level.y), frame.right, this.Y(level.y));
+    for (const level of levels.filter(({ y }) => Number.isFinite(this.Y(y))))
+      this.drawRule(inside, frame.left, this.Y(level.y), frame.right, this.Y(level.y));
     for (const one of picture.uprights ?? [])
       this.drawRule(inside, this.X(one.x), frame.top, this.X(one.x), frame.bottom);
     for (const link of picture.links ?? []) drawLink(inside, link, this.X, this.Y);
@@ -131,7 +132,7 @@ export class Chart {
     const phone = width < PHONE;
     const labels = levels.map((level) => ({ y: this.Y(level.y), text: level.name, tone: "soft" }));
     for (const curve of phone ? [] : named) {
-      const last = lastInside(curve, this.X, right);
+      const last = lastInside(curve, this.X, this.Y, right);
       if (last >= 0)
         labels.push({
           y: Math.max(top, Math.min(bottom, this.Y(curve.y[last]))),
@@ -261,10 +262,10 @@ export class Chart {
   }
 }
 
-/** The last point of a curve that is drawn. @param {import("./marks.js").Curve} curve @param {any} X @param {number} right */
-function lastInside(curve, X, right) {
+/** The last point of a curve that is drawn. @param {import("./marks.js").Curve} curve @param {any} X @param {any} Y @param {number} right */
+function lastInside(curve, X, Y, right) {
   for (let i = curve.x.length - 1; i >= 0; i--)
-    if (Number.isFinite(curve.y[i]) && X(curve.x[i]) <= right + 1) return i;
+    if (Number.isFinite(Y(curve.y[i])) && X(curve.x[i]) <= right + 1) return i;
   return -1;
 }
 

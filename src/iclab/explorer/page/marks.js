@@ -124,11 +124,9 @@ export function drawColors(group, { values, low, high, words }, { left, right, t
   );
   pen.putImageData(pixels, 0, 0);
   const image = group.append("image").attr("href", canvas.toDataURL()).attr("preserveAspectRatio", "none");
-  image
-    .attr("x", left)
-    .attr("y", top)
-    .attr("width", right - left)
-    .attr("height", bottom - top);
+  const [wide, tall] = [(right - left) / (canvas.width - 1), (bottom - top) / (canvas.height - 1)]; // of a cell
+  image.attr("x", left - wide / 2).attr("y", top - tall / 2);
+  image.attr("width", right - left + wide).attr("height", bottom - top + tall);
   image.attr("class", "colors").attr("role", "img").attr("aria-label", words);
 }
 

@@ -103,10 +103,14 @@ function held({ low, high, whole }, text) {
  * @param {State} state
  */
 export function address(view, controls, state) {
-  const words = controls.map(({ key }) => `${key}=${worded(state[key])}`);
+  const words = controls.map(({ key }) => `${key}=${encoded(state[key])}`);
   return [`view=${view}`, ...words].join("&");
 }
 
 /** @param {any} value @returns {string} */
-export const worded = (value) =>
+const worded = (value) =>
   Array.isArray(value) ? value.map(typed).join(",") : typeof value === "number" ? typed(value) : String(value);
+
+/** A value in an address: what is no number has no sign of its own there. @param {any} value */
+const encoded = (value) =>
+  typeof value === "string" ? encodeURIComponent(value).replaceAll("'", "%27") : worded(value);

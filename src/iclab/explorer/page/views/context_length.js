@@ -34,6 +34,10 @@ export const contextLengthView = {
     const best = bestAlpha(state.kappa, state.tau, state.rho, 0, target);
     const critical = criticalKappa(state.tau, state.rho);
     const [least, endless] = [at(best || LENGTHS[0])[target], at(Infinity)[target]];
+    const never =
+      state.rho === 0
+        ? "Without label noise they never hurt new tasks in the end."
+        : `They hurt new tasks in the end below κ = ${shown(critical)}.`;
     const where = target === "icl" ? "new tasks" : "tasks of the pool";
     const seen = found.flatMap(({ icl, idg }) => [icl, idg]).filter((value) => value > 0 && Number.isFinite(value));
     const charts = [
@@ -70,10 +74,10 @@ export const contextLengthView = {
       charts,
       answer:
         best === Infinity
-          ? `Longer contexts are always better for ${where} here: the error falls to ${shown(endless)}. Below κ = ${shown(critical)} they hurt new tasks in the end.`
+          ? `Longer contexts are always better for ${where} here: the error falls to ${shown(endless)}. ${never}`
           : best === 0
-            ? `No context is worth its examples for ${where} here: shorter is better all the way. Below κ = ${shown(critical)} long contexts hurt new tasks.`
-            : `Longer contexts hurt ${where} here: the best length is α = ${shown(best)}, with an error of ${shown(least)} against ${shown(endless)} in contexts of infinite length. They hurt new tasks below κ = ${shown(critical)}.`,
+            ? `No context is worth its examples for ${where} here: shorter is better all the way. ${never}`
+            : `Longer contexts hurt ${where} here: the best length is α = ${shown(best)}, with an error of ${shown(least)} against ${shown(endless)} in contexts of infinite length. ${never}`,
       numbers: { best, border: critical, least },
     };
   },

@@ -8,6 +8,7 @@ import { TONES } from "./mode_staging.js";
 const COUNTS = [...new Set(Array.from(geomspace(1, 1000, 120), Math.round))];
 
 export const finiteContextView = {
+  heavy: true,
   /** @param {Record<string, any>} state */
   picture(state) {
     const tasks = (/** @type {number} */ contextLength) => ({
@@ -55,7 +56,7 @@ export const finiteContextView = {
       answer:
         offAt[last] > 0
           ? `At N = 1 noise leaves ${on[0]} of ${last + 1} modes on, at N = 10 ${on[COUNTS.indexOf(10)]}; the last one ${offAt[last] >= 1000 ? "stays off up to N = 1000" : `is off up to N = ${offAt[last]}`}. The leading order (dashed) has all on.`
-          : `All ${last + 1} modes are on at every length; the leading order (dashed) says ${shown(leading[0][last])} for the last one at N = 1, exactly it is ${shown(exact[0][last])}.`,
+          : `${last ? `All ${last + 1} modes are` : "The one mode is"} on at every length; the leading order (dashed) says ${shown(leading[0][last])} for the last one at N = 1, exactly it is ${shown(exact[0][last])}.`,
       numbers: { off: offAt },
     };
   },

@@ -8,6 +8,7 @@ import { LOSS, problemLine, problemOf } from "./staircase.js";
 const FEW = 16; // fixed points that are named, and whose ways out are all drawn
 
 export const fixedPointsView = {
+  heavy: true,
   /** @param {Record<string, any>} state */
   picture(state) {
     const law = moments(problemOf(state));

@@ -1,9 +1,9 @@
 /** Before a run is made: the sizes that reach an error, marked on the curve of the error. */
 import { geomspace } from "../../theory/numerics.js";
-import { errorOf, required } from "../../theory/planning.js";
+import { errorOf, remark, required } from "../../theory/planning.js";
+import { intervals } from "../../theory/searches.js";
 import { pythonic } from "../commands.js";
-import { typed } from "../numbers.js";
-import { shown } from "../numbers.js";
+import { shown, typed } from "../numbers.js";
 import { ERROR } from "./double_descent.js";
 
 const QUANTITIES = /** @type {Record<string, {quantity: "alpha" | "kappa" | "tau", name: string}>} */ ({
@@ -12,18 +12,38 @@ const QUANTITIES = /** @type {Record<string, {quantity: "alpha" | "kappa" | "tau
   context: { quantity: "alpha", name: "examples of a context α = N/D" },
 });
 const RANGE = geomspace(1e-2, 1e4, 121);
+const COARSE = 1e-7; // tolerance from which on a picture moves
+
+/**
+ * The sizes in the range that is shown, for a picture that moves; what would lower the error is said at rest.
+ * @param {"alpha" | "kappa" | "tau"} quantity
+ * @param {number} error
+ * @param {(size: number) => number} at
+ * @param {number[]} curve
+ */
+function glance(quantity, error, at, curve) {
+  const found = intervals(at, Array.from(RANGE), curve, error);
+  const floor = Math.min(...curve);
+  const best = RANGE[curve.indexOf(floor)];
+  const none = `No ${quantity} that is shown reaches ${shown(error)}: the least icl error is ${shown(floor, 4)}.`;
+  return { intervals: found, floor, advice: found.length ? remark(quantity, found, floor, best) : none };
+}
 
 /** @param {Record<string, any>} state @returns {0 | "best"} */
 const strength = (state) => (state.ridge === "best" ? "best" : 0);
 
 export const planView = {
   heavy: true,
-  /** @param {Record<string, any>} state */
-  picture(state) {
+  /** @param {Record<string, any>} state @param {number} tolerance */
+  picture(state, tolerance) {
     const { quantity, name } = QUANTITIES[state.question];
     const ratios = { alpha: state.alpha, kappa: state.kappa, tau: state.tau, noise: state.rho };
-    const curve = Array.from(RANGE, (size) => errorOf({ ...ratios, [quantity]: size }, strength(state), "icl"));
-    const found = required(quantity, state.error, ratios, strength(state), "icl");
+    const at = (/** @type {number} */ size) => errorOf({ ...ratios, [quantity]: size }, strength(state), "icl");
+    const curve = Array.from(RANGE, at);
+    const found =
+      tolerance < COARSE
+        ? required(quantity, state.error, ratios, strength(state), "icl")
+        : glance(quantity, state.error, at, curve);
     const seen = [...curve.filter((value) => value > 0 && Number.isFinite(value)), state.error];
     const ends = found.intervals.flat().filter((end) => end > RANGE[0] && end < RANGE[RANGE.length - 1]);
     const reached = Array.from(curve, (value) => (value <= state.error ? value : NaN));

@@ -8,6 +8,7 @@ import { ERROR } from "./double_descent.js";
 const RIDGES = geomspace(1e-6, 1e2, 161);
 
 export const ridgeView = {
+  heavy: true,
   /** @param {Record<string, any>} state */
   picture(state) {
     const ratios = { alpha: state.alpha, kappa: state.kappa, tau: state.tau, noise: state.rho };
@@ -16,9 +17,12 @@ export const ridgeView = {
     const least = errors(ratios, best).icl;
     const seen = found.flatMap(({ icl, idg }) => [icl, idg]).filter((value) => value > 0);
     const inside = (/** @type {number} */ ridge) => ridge > RIDGES[0] && ridge < RIDGES[RIDGES.length - 1];
-    const price = Number.isFinite(none.icl)
-      ? `${shown(none.icl)}, ${shown(none.icl / least)} times as much`
-      : "infinite";
+    const times = none.icl / least;
+    const price = !Number.isFinite(none.icl)
+      ? "infinite"
+      : times < 1.005
+        ? "no larger"
+        : `${shown(none.icl)}, ${shown(times)} times as much`;
     const marks = [
       { x: best, name: "best for new tasks" },
       { x: bestPool, name: "best for the pool" },

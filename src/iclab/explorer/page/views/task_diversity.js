@@ -10,6 +10,7 @@ const POOL = geomspace(0.2, 100, 121);
 const ENOUGH = 0.1; // a gap that is small
 
 export const taskDiversityView = {
+  heavy: true,
   /** @param {Record<string, any>} state */
   picture(state) {
     const tau = state.c * state.alpha;
