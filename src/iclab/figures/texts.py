@@ -31,7 +31,7 @@ def settle(figure: "Figure") -> None:
     if engine is None:
         figure.draw_without_rendering()
         return
-    with contextlib.suppress(ValueError):  # of panels without room, which drawing passes over too
+    with contextlib.suppress(ValueError):  # of panels that collapse, which drawing passes over too
         engine.execute(figure)
 
 
