@@ -10,8 +10,9 @@ import pytest
 
 # Of the quick case: draws of each size and length, loops of each shape of weights, and transfers of each shape.
 HELD = {
-    "abrupt-drop": 15, "staircase": 15, "white-drop": 15, "rank-staircase": 15, "initial-scale": 15, "drop-times": 15,
-    "context-lengths": 22, "conservation": 17,
+    "abrupt-drop": 15, "staircase": 15, "white-drop": 15, "rank-staircase": 15, "initial-scale": 15,
+    "context-lengths": 22, "drop-times": 15, "principal-components": 12, "in-weight": 28, "softmax-dynamics": 8,
+    "fixed-points": 10, "conservation": 17,
 }  # fmt: skip
 
 PROCESS = """
