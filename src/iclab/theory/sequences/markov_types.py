@@ -39,7 +39,7 @@ class MarkovTypes:
         return row / row.sum(axis=1, keepdims=True)
 
     def tokens(self) -> Int[np.ndarray, "n S"]:
-        """How often each token has occurred, the first and the last included."""
+        """Count of each token so far, the first and the last included."""
         return self.transitions.sum(axis=1) + np.eye(self.states, dtype=int)[0]
 
     def row_entropy(self) -> float:
