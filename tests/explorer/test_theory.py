@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iclab.explorer.mirrors import CONSTANTS
 from iclab.explorer.reference import MIRRORS, plain, points
 from iclab.problem import Ratios
 from iclab.theory.generalization import errors
 from tests.explorer.theory_mutants import mutants
 from tests.explorer.theory_node import MODULES, NODE, called, copied, gap
-from tests.explorer.theory_rows import AT_ONCE, ROWS, calls, drawn, library, stacked, wrong
+from tests.explorer.theory_rows import AT_ONCE, CONSTANTS, ROWS, calls, drawn, library, stacked, wrong
 
 node = pytest.mark.skipif(NODE is None, reason="Node is absent; the browser tests run the reference points")
 

@@ -16,7 +16,7 @@ SPARE = re.compile(
     r"|increasingRoot\(|const (far|start|middle = mean)|LEAST\)\) <=|let point"  # where a search begins and ends
     r"|return \[(share|cubic|reach|unspent\(df)|const (late|falls|step|slope) =|bend"  # slopes: roots are the same
     r"|1e-\d+|const floor|rounding|sharp|idle|flat"  # rounding, tolerances, guards
-    r"|\.sort\(|Float64Array\(|\[i - 1\]|count - 1"  # orders, room, places
+    r"|\.sort\(|Float64Array\(|\[i - 1\]|count - 1"  # orders, lengths, places
     r"|const counts =|const rest = value|const \[low, high\]|length = whole"  # sizes that are tried
     r"|logOdds ="  # a factor that cancels in differences
 )

@@ -1,21 +1,24 @@
-"""Every function of the theory of the page: its calls, and the answers of the library."""
+"""Every export of the theory of the page: its calls, and the answers of the library."""
 
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from scipy.integrate import DOP853
 
 from iclab.explorer.mirrors import Mirror
 from iclab.explorer.reference import MIRRORS, plain
+from iclab.numerics import LEAST, MOST
 from iclab.outcomes import EstimatorErrors
 from iclab.problem import Ratios
 from iclab.theory.estimators import dmmse_errors, nearest_task_errors
 from iclab.theory.generalization import best_alpha, best_ridge, errors
+from iclab.theory.pretraining.resolvent import LONG, MANY, STRONG, VANISHED
 from tests.explorer.theory_functionals import FUNCTIONALS
 from tests.explorer.theory_node import gap
 
-__all__ = ["AT_ONCE", "ROWS", "calls", "drawn", "library", "stacked", "wrong"]
+__all__ = ["AT_ONCE", "CONSTANTS", "ROWS", "calls", "drawn", "library", "stacked", "wrong"]
 
 PLACES = ("bestAlpha", "bestRidge")  # of minima: where one is flat to rounding its place is not known, but its height
 SHALLOW = 0.02  # share of such minima
@@ -96,3 +99,28 @@ def wrong(name: str, ours: list[Any], count: int, seed: int) -> str | None:
         return None
     asked = plain(drawn(name, count, seed)[worst])
     return f"{name}{asked} is {theirs[worst]}; the page says {ours[worst]}, off by {gaps[worst]:.1e}"
+
+
+def _row(values: Any, *, whole: bool = False) -> list[float]:
+    row = np.asarray(values).tolist()
+    while row and row[-1] == 0 and not whole:
+        row.pop()
+    return row
+
+
+CONSTANTS: dict[str, Any] = {
+    "LEAST": LEAST,
+    "MOST": MOST,
+    "LONG": LONG,
+    "MANY": MANY,
+    "STRONG": STRONG,
+    "VANISHED": VANISHED,
+    "TABLEAU": {
+        "stages": [_row(row) for row in DOP853.A],
+        "weights": _row(DOP853.B),
+        "fifth": _row(DOP853.E5, whole=True),
+        "third": _row(DOP853.E3, whole=True),
+        "extra": [_row(row) for row in DOP853.A_EXTRA],
+        "dense": [_row(row) for row in DOP853.D],
+    },
+}

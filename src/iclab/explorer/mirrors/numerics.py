@@ -1,18 +1,15 @@
-"""General tools of the page: sums, grids, reading of a curve; and the constants of the theory."""
+"""General tools of the page: sums, grids, reading of a curve."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.integrate import DOP853
 from scipy.special import exprel
 
 from iclab.explorer.mirrors.mirror import Mirror, chance, log_uniform, rounded, sizes
-from iclab.numerics import LEAST, MOST
 from iclab.numerics.curves import first_below, half_drop_time
-from iclab.theory.pretraining.resolvent import LONG, MANY, STRONG, VANISHED
 
-__all__ = ["CONSTANTS", "NUMERICS"]
+__all__ = ["NUMERICS"]
 
 Rng = np.random.Generator
 
@@ -50,29 +47,3 @@ NUMERICS: Mapping[str, Mirror] = {
     "firstBelow": Mirror(_height, lambda time, loss, height: first_below(np.array(time), np.array(loss), height)),
     "halfDropTime": Mirror(_curve, lambda time, loss: half_drop_time(np.array(time), np.array(loss))),
 }
-
-
-def _row(values: Any, *, whole: bool = False) -> list[float]:
-    row = np.asarray(values).tolist()
-    while row and row[-1] == 0 and not whole:
-        row.pop()
-    return row
-
-
-CONSTANTS: Mapping[str, Any] = {
-    "LEAST": LEAST,
-    "MOST": MOST,
-    "LONG": LONG,
-    "MANY": MANY,
-    "STRONG": STRONG,
-    "VANISHED": VANISHED,
-    "TABLEAU": {
-        "stages": [_row(row) for row in DOP853.A],
-        "weights": _row(DOP853.B),
-        "fifth": _row(DOP853.E5, whole=True),
-        "third": _row(DOP853.E3, whole=True),
-        "extra": [_row(row) for row in DOP853.A_EXTRA],
-        "dense": [_row(row) for row in DOP853.D],
-    },
-}
-"""Constants of the modules of the page, by name."""
