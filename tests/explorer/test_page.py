@@ -46,7 +46,7 @@ def test_no_text_of_data_ends_the_script() -> None:
 
 def test_modules_with_a_name_in_common_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {
-        "page/a.js": 'import { f } from "./b.js";\nexport function g() {}\nfunction f() {}\n',
+        "page/a.js": 'import { f } from "./b.js";\nexport function g() {}\n/** @type {any} */ const f = 1;\n',
         "page/b.js": "export function f() {}\n",
     }
     monkeypatch.setattr(joining, "source", texts.__getitem__)

@@ -21,7 +21,9 @@ _IMPORT = re.compile(r'^import\b[^;]*?from "([^"]+)";\n', flags=re.MULTILINE)
 _EXPORTED = re.compile(r"^export (?=(async |function|class|const|let))", flags=re.MULTILINE)
 _LIST = re.compile(r"^export \{[^}]*\};\n", flags=re.MULTILINE)
 _COMMENT = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", flags=re.MULTILINE | re.DOTALL)  # a fifth of the page
-_NAME = re.compile(r"^(?:export )?(?:async )?(?:function\*?|class|const|let) ([\w$]+)", flags=re.MULTILINE)
+_NAME = re.compile(
+    r"^(?:/\*\*.*?\*/ )?(?:export )?(?:async )?(?:function\*?|class|const|let) ([\w$]+)", flags=re.MULTILINE
+)
 
 
 def script(data: Any, entry: str = ENTRY) -> str:

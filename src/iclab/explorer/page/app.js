@@ -1,13 +1,14 @@
 /** The page: one view at a time, its state in the address, everything can leave. In a worker it only answers. */
 import { Asker, serve } from "./asking.js";
+import { bindButtons } from "./buttons.js";
 import { Chart } from "./chart.js";
 import { openCommand, runCommand } from "./commands.js";
 import { row } from "./controls.js";
 import { byId, button, make } from "./elements.js";
-import { csvFile, offer, pngFile, svgFile } from "./exports.js";
 import { shown } from "./numbers.js";
 import { conventionsOf, opened, ownCurve } from "./own.js";
 import { marks, nearest, said } from "./overlay.js";
+import { probed } from "./probing.js";
 import { Simulator } from "./simulate.js";
 import { address, read, usual } from "./state.js";
 import { inspect, offered } from "./views/inspect.js";
@@ -16,7 +17,7 @@ import { VIEWS } from "./views/index.js";
 const [DRAGGED, RESTING] = [1e-6, 1e-9]; // tolerances of flows
 const REST = 200; // milliseconds after the last move
 
-class App {
+export class App {
   /** @param {string} script */
   constructor(script) {
     this.asker = new Asker(script);
@@ -43,7 +44,7 @@ class App {
     this.writing = 0;
     this.written = "";
     for (const part of document.querySelectorAll("[data-live]")) part.removeAttribute("hidden");
-    this.bind();
+    bindButtons(this);
     addEventListener("hashchange", () => this.open(location.hash));
     if (DATA.document) this.inspect(DATA.document);
     this.open(location.hash || (window.name.startsWith("view=") ? window.name : DATA.address));
@@ -275,115 +276,10 @@ class App {
     }
     return "";
   }
-
-  bind() {
-    const file = /** @type {HTMLInputElement} */ (byId("file"));
-    file.onchange = () => {
-      this.take(file.files?.[0]);
-      file.value = "";
-    };
-    addEventListener("dragover", (e) => e.preventDefault());
-    addEventListener("drop", (e) => {
-      e.preventDefault();
-      this.take(e.dataTransfer?.files[0]);
-    });
-    const first = () => this.charts[0].svg;
-    const acts = {
-      pin: () => {
-        this.pinned = (this.seen?.charts ?? []).map(({ curves }) =>
-          curves
-            .filter((curve) => curve.key)
-            .slice(0, 8)
-            .map((curve) => ({
-              ...curve,
-              key: undefined,
-              name: curve.name && `pinned: ${curve.name}`,
-              tone: "soft",
-              width: 2,
-              dash: "1 5",
-              label: false,
-              low: undefined,
-              high: undefined,
-            })),
-        );
-        this.render(false);
-      },
-      reset: () => {
-        this.pinned = [];
-        this.choose(this.view, usual(this.known.controls));
-      },
-      link: () => this.copy(`${location.href.split("#")[0]}#${address(this.view, this.known.controls, this.state)}`),
-      open: () => file.click(),
-      svg: () => offer(`${this.view}.svg`, new Blob([svgFile(first())], { type: "image/svg+xml" })),
-      png: async () => offer(`${this.view}.png`, await pngFile(first())),
-      csv: () => offer(`${this.view}.csv`, new Blob([csvFile(this.pictures())], { type: "text/csv" })),
-      scheme: () => {
-        const root = document.documentElement;
-        root.dataset.scheme = getComputedStyle(root).getPropertyValue("--dark").trim() === "1" ? "light" : "dark";
-      },
-    };
-    for (const [id, act] of Object.entries(acts)) byId(id).onclick = act;
-  }
-
-  /** @param {string} link */
-  async copy(link) {
-    try {
-      await navigator.clipboard.writeText(link);
-      byId("reading").textContent = "The link is copied.";
-    } catch {
-      byId("reading").textContent = link;
-    }
-  }
-
-  /**
-   * For tests: a state, and the numbers that are drawn of it.
-   * @param {string} view
-   * @param {Record<string, any>} state
-   * @param {number} [tolerance]
-   */
-  async set(view, state, tolerance) {
-    this.tolerance = tolerance;
-    await this.choose(view, { ...usual(DATA.views[view].controls), ...state });
-    this.tolerance = undefined;
-    return this.probe();
-  }
-
-  probe() {
-    const drawn = (this.seen?.charts ?? []).flatMap(({ curves, dots = [] }) => [...curves, ...dots]);
-    const plain = (/** @type {any} */ value) =>
-      typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
-    const curves = Object.fromEntries(
-      drawn
-        .filter((one) => one.key || /** @type {any} */ (one).xKey)
-        .map((one) => [
-          one.key ?? /** @type {any} */ (one).xKey,
-          { x: [...Array.from(one.x)], y: [...Array.from(one.y)], xKey: /** @type {any} */ (one).xKey },
-        ]),
-    );
-    const numbers = Object.fromEntries(
-      Object.entries(this.seen?.numbers ?? {}).map(([key, value]) => [
-        key,
-        Array.isArray(value) ? value.flat().map(plain) : plain(value),
-      ]),
-    );
-    return { curves, numbers, answer: this.seen?.answer };
-  }
 }
 
 if (typeof document === "undefined") {
   serve();
 } else {
-  const app = new App(document.currentScript?.textContent ?? "");
-  Object.assign(window, {
-    explorer: {
-      app,
-      set: app.set.bind(app),
-      probe: app.probe.bind(app),
-      usual: (/** @type {string} */ view) => usual(DATA.views[view].controls),
-      ready: performance.now(),
-      svg: () => svgFile(app.charts[0].svg),
-      csv: () => csvFile(app.pictures()),
-      png: () => pngFile(app.charts[0].svg),
-    },
-  });
+  probed(new App(document.currentScript?.textContent ?? ""));
 }

@@ -26,10 +26,14 @@ export const openCommand = (view, controls, state) => `iclab explore --state '${
 
 /** @param {any} value @returns {string} */
 const inWords = (value) =>
-  Array.isArray(value) ? value.map(typed).join(" ") : typeof value === "number" ? typed(value) : String(value);
+  Array.isArray(value)
+    ? value.map((one) => typed(one)).join(" ")
+    : typeof value === "number"
+      ? typed(value)
+      : String(value);
 
 /** A number or a list of them in Python. @param {number | number[]} value @returns {string} */
 export function pythonic(value) {
-  if (Array.isArray(value)) return `(${value.map(typed).join(", ")}${value.length === 1 ? "," : ""})`;
+  if (Array.isArray(value)) return `(${value.map((one) => typed(one)).join(", ")}${value.length === 1 ? "," : ""})`;
   return Number.isFinite(value) ? typed(value) : value > 0 ? "np.inf" : "-np.inf";
 }

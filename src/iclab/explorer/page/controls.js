@@ -6,6 +6,7 @@ import { spectrumEditor } from "./spectrum.js";
 import { valueOf } from "./state.js";
 
 const SLIDER = 1000; // places of a slider
+const FIELD = 5; // digits of a field
 
 /**
  * What controls do when they are moved: `put` a value, and `complain` where an entry stands for none.
@@ -54,7 +55,7 @@ function slider(control, hand) {
   };
   range.addEventListener("input", () => {
     hand.put(valueAt(control, Number(range.value)), true);
-    field.value = typed(hand.get());
+    field.value = typed(hand.get(), FIELD);
     range.setAttribute("aria-valuetext", shown(hand.get()));
   });
   field.addEventListener("change", () => {
@@ -64,7 +65,7 @@ function slider(control, hand) {
     if (value !== undefined) hand.put(value, false);
     tell();
   });
-  field.value = typed(hand.get());
+  field.value = typed(hand.get(), FIELD);
   tell();
   return make(
     "div",

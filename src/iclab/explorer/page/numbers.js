@@ -20,11 +20,12 @@ export function shown(value, digits = 3) {
 }
 
 /**
- * A number as it is typed: as many digits as it takes, twelve at most.
+ * A number as it is typed: as many digits as it takes, twelve at most unless fewer are asked for.
  * @param {number} value
+ * @param {number} [digits]
  */
-export function typed(value) {
-  const rounded = Number(value.toPrecision(12));
+export function typed(value, digits = 12) {
+  const rounded = Number(value.toPrecision(digits));
   return rounded !== 0 && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
 }
 

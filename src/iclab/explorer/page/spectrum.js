@@ -22,7 +22,10 @@ export function spectrumEditor(control, hand) {
       [...values].sort((one, other) => other - one),
       dragged,
     );
-    field.value = hand.get().map(typed).join(", ");
+    field.value = hand
+      .get()
+      .map((/** @type {number} */ one) => typed(one))
+      .join(", ");
     show(moved >= 0 ? hand.get().indexOf(values[moved]) : -1);
   };
   const show = (focused = -1) => {
@@ -71,7 +74,9 @@ export function spectrumEditor(control, hand) {
   const level = button("all equal", () =>
     put(current().map(() => Number((current().reduce((a, b) => a + b) / current().length).toPrecision(4)))),
   );
-  field.value = current().map(typed).join(", ");
+  field.value = current()
+    .map((one) => typed(one))
+    .join(", ");
   show();
   return make(
     "fieldset",

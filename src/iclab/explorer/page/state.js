@@ -109,7 +109,11 @@ export function address(view, controls, state) {
 
 /** @param {any} value @returns {string} */
 const worded = (value) =>
-  Array.isArray(value) ? value.map(typed).join(",") : typeof value === "number" ? typed(value) : String(value);
+  Array.isArray(value)
+    ? value.map((one) => typed(one)).join(",")
+    : typeof value === "number"
+      ? typed(value)
+      : String(value);
 
 /** A value in an address: what is no number has no sign of its own there. @param {any} value */
 const encoded = (value) =>
