@@ -255,7 +255,10 @@ def test_impossible_chains_are_refused_by_name(call, message: str) -> None:
 
 
 def test_sequences_of_too_many_types_are_refused_with_the_longest_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iclab.theory.sequences.markov_types.MOST_TYPES", 2000)
+    monkeypatch.setattr("iclab.theory.sequences.markov_types.MOST_COUNTS", 27 * 2000)
     assert len(markov_loss("bigram", states=3, length=10)) == 10
-    with pytest.raises(ValueError, match="length must be below 11 for exact sums at 3 states, 2,000 types"):
+    with pytest.raises(
+        ValueError,
+        match=r"length must be below 12 for exact sums at 3 states, 2,492 types of sequences there; got 100\.",
+    ):
         markov_loss("bigram", states=3, length=100)

@@ -52,7 +52,7 @@ def markov_loss(
     A sum over types of sequences: at two states hundreds of tokens, at three some thirty, at four a dozen.
 
     Raises ValueError for another predictor or first token, for sizes below 1, a concentration that is not positive,
-    and where there are more than 1 200 000 types.
+    and where the types have more than 4e7 counts.
 
     Source: edelman2024evolution, sec. 2 (unigram, bigram); whittle1955some (types); derived in
     docs/derivations/strategies.

@@ -103,7 +103,7 @@ def markov_gap(
     An exact sum over types of sequences, with a uniform first token. Cost: types × K × S².
 
     Raises ValueError for chains whose rows are no laws, for a length below 1, a concentration that is not positive,
-    and where there are more than 1 200 000 types.
+    and where the types have more than 4e7 counts.
 
     Source: derived in docs/derivations/strategies.
     """

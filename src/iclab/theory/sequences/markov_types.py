@@ -14,9 +14,9 @@ from scipy.special import digamma, gammaln
 
 from iclab.numerics import require
 
-__all__ = ["MOST_TYPES", "MarkovTypes", "markov_types"]
+__all__ = ["MOST_COUNTS", "MarkovTypes", "markov_types"]
 
-MOST_TYPES = 1_200_000  # at one position; ten seconds for all of them, a gigabyte
+MOST_COUNTS = 4e7  # of transitions, in all types of one more token; ten seconds and a gigabyte for all positions
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class MarkovTypes:
 def markov_types(states: int, length: int, concentration: float) -> Iterator[MarkovTypes]:
     """Types of 1, 2, …, `length` tokens, first token 0: the others follow by exchanging names.
 
-    Raises ValueError once there are more than 1 200 000.
+    Raises ValueError once the next ones have more than 4e7 counts: beyond 35 tokens of three states.
 
     Source: whittle1955some (counts of sequences of a type, at two states); derived in docs/derivations/strategies.
     """
@@ -68,12 +68,12 @@ def markov_types(states: int, length: int, concentration: float) -> Iterator[Mar
     now = MarkovTypes(none, np.zeros(1, int), np.ones(1), concentration)
     yield now
     for tokens in range(2, length + 1):
-        now = _longer(now, length)
         require(
-            len(now.last) <= MOST_TYPES,
-            f"length must be below {tokens} for exact sums at {states} states, {MOST_TYPES:,} types of sequences or "
-            f"ten seconds; got {length}. Take sampled_markov_loss.",
+            len(now.last) * states**3 <= MOST_COUNTS,
+            f"length must be below {tokens} for exact sums at {states} states, {len(now.last):,} types of sequences "
+            f"there; got {length}. Take sampled_markov_loss.",
         )
+        now = _longer(now, length)
         yield now
 
 
