@@ -4,7 +4,7 @@ Everything after the imports counts, compilation too. Promise: under 1.5 s.
 """
 
 import numpy as np
-from measure import seconds
+from measure import promised, seconds
 
 from iclab import Regression
 from iclab.outcomes import Trajectory
@@ -29,5 +29,6 @@ if __name__ == "__main__":
     first, second = seconds(lambda: curve(0)), seconds(lambda: curve(1))
     found = curve(0)
     half = UNITS.epochs(found.time[np.argmax(found.loss < 0.5 * found.loss[0])])
-    print(f"first {first.wall:.2f} s ({first.cpu:.2f} s CPU), another seed {second.wall:.3f} s")
+    promised("published abrupt drop, whole, compilation too", first.cpu, 1.5)
+    print(f"another seed {second.cpu:.3f} s")
     print(f"loss {found.loss[0]:.4f} falls through half at epoch {half:.0f} and ends at {found.loss[-1]:.4f}")

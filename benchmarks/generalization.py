@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from measure import least_seconds
+from measure import least_seconds, promised
 
 from iclab import Ratios, planning
 from iclab.theory import finite_size, generalization
@@ -48,7 +48,7 @@ def main() -> None:
         ("pool prediction, D = 32", 1, each(lambda: finite_size.pool_errors(law, 2048, ridge=1e-5), 10)),
         ("leverage prediction, D = 32", 1, each(lambda: finite_size.leverage_errors(law, 2048, ridge=1e-5), 1)),
     ):
-        print(f"{what:48s}{spent * 1e3:10.3f} ms   promised {promise * 1e3:g} ms")
+        promised(what, spent * 1e3, promise * 1e3, "ms")
 
 
 if __name__ == "__main__":

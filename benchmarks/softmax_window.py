@@ -1,7 +1,7 @@
 """The best scale of the softmax window, at three sizes. Promise: 15 ms each, nodes made before."""
 
 import numpy as np
-from measure import least_seconds
+from measure import least_seconds, promised
 
 from iclab.theory import softmax
 
@@ -12,4 +12,4 @@ if __name__ == "__main__":
             for noise in np.geomspace(0.1, 1, 10):
                 softmax.best_scale(dimension=dimension, context_length=length, slope_variance=1.0, noise=float(noise))
 
-        print(f"d = {dimension}, N = {length}: {100 * least_seconds(ten):6.2f} ms   promised 15 ms")
+        promised(f"best scale of softmax, d = {dimension}, N = {length}", 100 * least_seconds(ten), 15.0, "ms")

@@ -166,7 +166,7 @@ def test_every_answer_has_a_figure(words: str, tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("walk", "regime, forecast, depth, depth-or-context, spectrum, pool; got 'walk'"),
+        ("walk", "regime, diversity, forecast, depth, depth-or-context, spectrum, pool; got 'walk'"),
         ("tasks --error 0.3", "alpha must be given, or context_length with dimension"),
         ("tasks --error 0.3 --alpha 1 --context-length 4 --tau 1", "alpha and context_length are the same size"),
         ("tasks --error 0.3 --context-length 4 --tau 1", "dimension must be given with context_length"),

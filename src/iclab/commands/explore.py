@@ -49,8 +49,8 @@ def explore(words: Sequence[str]) -> int:
     )
     require(not options.out.is_dir(), f"--out must be a file; got the folder {options.out}. Name a file in it.")
     results = options.results or RESULTS
-    stored = results if results.is_dir() else None
     view = options.view or ("inspect" if options.inspection and not options.state else None)
+    stored = results if results.is_dir() else None
     made = page(results=stored, view=view, state=options.state, inspection=options.inspection)
     if options.serve:
         from iclab.commands.serving.serve import serve

@@ -134,7 +134,7 @@ def side_by_side(
     unfinished: Path | None = None,
     told: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Iterator[tuple[_Asked, _Answer]]:
-    """What a function of a module answers to each job, in the order in which they come, out of several processes.
+    """Answers of a function to each job, in the order in which they come, out of several processes.
 
     An interrupt ends the processes at once, and so does the end of this one, however it comes. An error in a job is
     raised here; ChildProcessError where a process is ended from outside.

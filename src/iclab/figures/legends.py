@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iclab.figures.texts import settle
+
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -30,7 +32,7 @@ def clear(figure: "Figure") -> None:
     legends = [(axes, legend) for axes in figure.axes if (legend := axes.get_legend())]
     if not legends:
         return
-    figure.draw_without_rendering()
+    settle(figure)
     crowded = [axes for axes, legend in legends if covers(axes, legend) and not _placed(axes, legend)]
     height = max((_moved_below(axes) for axes in crowded), default=0.0)
     figure.set_figheight(figure.get_figheight() + height)

@@ -7,6 +7,7 @@ from iclab.numerics.checks import (
     Values,
     checked,
     checked_covariance,
+    checked_laws,
     checked_number,
     divides,
     every,
@@ -59,11 +60,12 @@ from iclab.numerics.roots import increasing_root
 from iclab.numerics.streams import FIXED_STREAM
 
 __all__ = [
-    "FIXED_STREAM", "LEAST", "MOST", "Ascending", "Checked", "Constraint", "Count", "Counts", "Distinct", "Finite",
-    "Floats", "Fraction", "Increasing", "Kind", "Magnitude", "Magnitudes", "Multiple", "Nonnegative",
+    "FIXED_STREAM", "LEAST", "MOST", "Ascending", "Checked", "Constraint", "Count", "Counts", "Distinct",
+    "Finite", "Floats", "Fraction", "Increasing", "Kind", "Magnitude", "Magnitudes", "Multiple", "Nonnegative",
     "Nonnegatives", "OneOf", "Positive", "Positives", "Real", "Reals", "Share", "Validated", "Values", "Whole",
-    "Wholes", "checked", "checked_covariance", "checked_number", "checks_its_fields", "constraints", "did_you_mean",
-    "divides", "every", "floats", "golden_section", "increasing_grid", "increasing_root", "instance", "intervals",
-    "least", "magnitude", "magnitude_number", "nonnegative", "numbers", "one_of", "pair", "plain", "positive",
-    "require", "share", "whole_number", "whole_numbers", "with_turns",
+    "Wholes", "checked", "checked_covariance", "checked_laws", "checked_number", "checks_its_fields",
+    "constraints", "did_you_mean", "divides", "every", "floats", "golden_section", "increasing_grid",
+    "increasing_root", "instance", "intervals", "least", "magnitude", "magnitude_number", "nonnegative",
+    "numbers", "one_of", "pair", "plain", "positive", "require", "share", "whole_number", "whole_numbers",
+    "with_turns",
 ]  # fmt: skip

@@ -14,9 +14,9 @@ from iclab.numerics.annotations import Validated
 from iclab.numerics.nearest import did_you_mean
 
 __all__ = [
-    "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_number", "divides", "every", "floats",
-    "increasing_grid", "instance", "magnitude", "magnitude_number", "nonnegative", "numbers", "one_of", "pair",
-    "positive", "require", "share", "whole_number", "whole_numbers",
+    "LEAST", "MOST", "Values", "checked", "checked_covariance", "checked_laws", "checked_number", "divides",
+    "every", "floats", "increasing_grid", "instance", "magnitude", "magnitude_number", "nonnegative", "numbers",
+    "one_of", "pair", "positive", "require", "share", "whole_number", "whole_numbers",
 ]  # fmt: skip
 
 Values = float | np.floating[Any] | np.ndarray  # a number or an array of numbers
@@ -175,6 +175,23 @@ def increasing_grid(name: str, values: Validated[Float[ArrayLike, "n"]]) -> Floa
         f"{name} must increase strictly; got a step back or a repeat. Sort it and drop repeats.",
     )
     return grid
+
+
+def checked_laws(name: str, laws: Validated[Float[ArrayLike, "K *n"]]) -> Float[np.ndarray, "K *n"]:
+    """The laws as an array. Raises ValueError, with their name, unless there are some and each adds up to one."""
+    found = numbers(name, laws)
+    require(
+        found.ndim >= 2 and found.size > 0,
+        f"{name} must hold at least one law, in the shape (K, S); got shape {found.shape}. Give each law a row.",
+    )
+    total = found.sum(axis=-1)
+    worst = float(total.flat[np.argmax(np.abs(total - 1))])
+    require(
+        bool(np.all(found >= 0) and abs(worst - 1) < 1e-5),  # rounding of single precision
+        f"{name} must hold laws, probabilities that add up to 1; got a least entry of {found.min():.6g} and a sum of "
+        f"{worst:.6g}. Divide each by its sum.",
+    )
+    return found / total[..., None]
 
 
 def checked_covariance(name: str, matrix: Validated[Float[ArrayLike, "D D"]]) -> Float[np.ndarray, "D D"]:

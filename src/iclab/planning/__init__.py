@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from iclab.lazy import door
 
 if TYPE_CHECKING:
+    from iclab.planning.gaps import Diversity as Diversity
+    from iclab.planning.gaps import TaskLaw as TaskLaw
+    from iclab.planning.gaps import diversity as diversity
+    from iclab.planning.gaps import task_law as task_law
     from iclab.planning.inverse import BEST as BEST
     from iclab.planning.inverse import Forecast as Forecast
     from iclab.planning.inverse import Regime as Regime
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from iclab.planning.spectrum import planned_spectrum as planned_spectrum
 
 _HOMES = {
+    "iclab.planning.gaps": ("Diversity", "TaskLaw", "diversity", "task_law"),
     "iclab.planning.inverse": (
         "BEST", "Forecast", "Regime", "Required", "Split", "best_split", "error_of", "forecast", "regime", "required",
     ),
@@ -29,8 +34,9 @@ _HOMES = {
     "iclab.planning.spectrum": ("PlannedSpectrum", "planned_spectrum"),
 }  # fmt: skip
 __all__ = [
-    "BEST", "DrawnForecast", "Forecast", "PlannedSpectrum", "Regime", "Required", "Split", "best_split",
-    "chosen_pool", "error_of", "forecast", "planned_spectrum", "regime", "required", "spectrum_forecast",
+    "BEST", "Diversity", "DrawnForecast", "Forecast", "PlannedSpectrum", "Regime", "Required", "Split", "TaskLaw",
+    "best_split", "chosen_pool", "diversity", "error_of", "forecast", "planned_spectrum", "regime", "required",
+    "spectrum_forecast", "task_law",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

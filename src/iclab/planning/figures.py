@@ -7,18 +7,19 @@ import numpy as np
 from iclab import figures
 from iclab.planning import inverse
 from iclab.problem import Ratios
-from iclab.theory import depth, generalization
+from iclab.theory import depth, estimators, generalization
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from iclab.planning.depths import Deep
+    from iclab.planning.gaps import Diversity, TaskLaw
     from iclab.planning.spectrum import PlannedSpectrum
     from iclab.theory.depth import SpectralLaw
 
 __all__ = [
-    "SIZES", "depth_figure", "depth_split_figure", "forecast_figure", "gap_figure", "pool_figure",
+    "SIZES", "depth_figure", "depth_split_figure", "diversity_figure", "forecast_figure", "gap_figure", "pool_figure",
     "requirement_figure", "ridge_figure", "spectrum_figure", "split_figure",
 ]  # fmt: skip
 
@@ -153,6 +154,26 @@ def pool_figure(figure: "Figure", spectrum: np.ndarray, vectors: np.ndarray) -> 
     figures.theory_line(axes, j, spectrum)
     axes.plot(j, np.mean(vectors**2, axis=0), "o", ms=4, color=figures.COLORS[1])
     axes.set(xlabel="direction  $j$", ylabel="variance", title=f"{len(vectors)} chosen tasks")
+
+
+def diversity_figure(figure: "Figure", law: "TaskLaw", found: "Diversity") -> None:
+    """The gap against the size of the pool: both bounds, their limit, and drawn pools at K."""
+    last = 30 * max(found.memory_fades, found.tasks or 1)
+    tasks = np.geomspace(1, last, 400)
+    least, most = estimators.gap_bounds(law.information, law.chi_square, tasks)
+    axes = figure.subplots()
+    figures.theory_line(axes, tasks, most, label="at most")
+    figures.theory_line(axes, tasks, np.where(least > 0, least, np.nan), color=figures.COLORS[1], label="at least")
+    limit = estimators.gap_limit(law.chi_square, tasks)
+    figures.dashed_line(
+        axes, tasks, np.where(limit < most, limit, np.nan), color=figures.COLORS[0], label="$\\chi^2/2K$"
+    )
+    for place, name in ((found.memory_pays, "$e^I$"), (found.memory_fades, "$1 + \\chi^2$")):
+        axes.axvline(place, color=figures.INK, lw=0.8, ls=":", label=name)
+    if found.tasks is not None and found.drawn is not None and found.error is not None:
+        axes.errorbar([found.tasks], [found.drawn], [2 * found.error], fmt="o", color=figures.INK)
+    axes.legend()
+    _labeled(axes, "tasks of the pool  $K$", "loss that memory of the pool saves", error="gap of a context in nats")
 
 
 def _labeled(axes: "Axes", sizes: str, title: str, *, error: str = "mean squared error") -> None:

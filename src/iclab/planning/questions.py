@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from iclab.numerics import whole_number
 from iclab.planning.depth_questions import DepthOrContext, HowDeep
+from iclab.planning.diversity_questions import HowManyTasksToRemember
 from iclab.planning.flags import (
     COUNTS,
     Answer,
@@ -117,7 +118,10 @@ class WhichRidge(Question, CountFlags, PretrainingFlags, PoolFlags, ContextFlags
 
 @dataclass(frozen=True, kw_only=True)
 class MemorizeOrLearn(Question, CountFlags, ErrorFlags, PretrainingFlags, PoolFlags, ContextFlags):
-    """Will pretraining memorize its tasks or learn in context, and do longer contexts help?"""
+    """Will pretraining memorize its tasks or learn in context, and do longer contexts help?
+
+    Of pretrained linear attention. `iclab plan diversity` asks what memory of the pool can gain, for any model.
+    """
 
     def answer(self) -> Answer:
         """The regime, the gap between new and pool tasks, and κ_c."""
@@ -237,6 +241,7 @@ QUESTIONS: Mapping[str, type[Question]] = {
     "split": WhichSplit,
     "ridge": WhichRidge,
     "regime": MemorizeOrLearn,
+    "diversity": HowManyTasksToRemember,
     "forecast": WhatWillARunShow,
     "depth": HowDeep,
     "depth-or-context": DepthOrContext,

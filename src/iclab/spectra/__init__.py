@@ -10,13 +10,15 @@ if TYPE_CHECKING:
     from iclab.spectra import layouts as layouts
     from iclab.spectra import measures as measures
     from iclab.spectra import observation as observation
+    from iclab.spectra import scores as scores
     from iclab.spectra.checkpoints import read as read
     from iclab.spectra.observation import Selection as Selection
     from iclab.spectra.observation import observe as observe
     from iclab.spectra.observation import watch as watch
 
 __all__ = [
-    "Selection", "checkpoints", "circuits", "layouts", "measures", "observation", "observe", "read", "watch",
+    "Selection", "checkpoints", "circuits", "layouts", "measures", "observation", "observe", "read", "scores",
+    "watch",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

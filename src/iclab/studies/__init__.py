@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from iclab.studies import networks as networks
     from iclab.studies import pretraining as pretraining
     from iclab.studies import related as related
+    from iclab.studies import strategies as strategies
     from iclab.studies.depth.depth_free import STUDY as depth_free
     from iclab.studies.depth.depth_landscape import STUDY as depth_landscape
     from iclab.studies.depth.depth_noise import STUDY as depth_noise
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from iclab.studies.related.rank_robustness import STUDY as rank_robustness
     from iclab.studies.related.separate_tokens import STUDY as separate_tokens
     from iclab.studies.related.softmax_window import STUDY as softmax_window
+    from iclab.studies.strategies.strategy_gap import STUDY as strategy_gap
 
 __all__ = [
     "STUDIES", "abrupt_drop", "alignment", "chosen_pool", "conservation", "context_length", "context_lengths",
@@ -68,8 +70,8 @@ __all__ = [
     "mode_staging", "modes", "networks", "non_monotone_context", "pattern_selection", "phase_portrait",
     "pretraining", "principal_components", "rank_robustness", "rank_staircase", "rank_transition",
     "regression_training", "related", "ridge", "separate_tokens", "sgd_noise", "softmax_dynamics",
-    "softmax_window", "staircase", "structured", "task_alignment", "task_design", "task_diversity",
-    "transformer_double_descent", "transformer_task_diversity", "white_drop",
+    "softmax_window", "staircase", "strategies", "strategy_gap", "structured", "task_alignment", "task_design",
+    "task_diversity", "transformer_double_descent", "transformer_task_diversity", "white_drop",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from iclab.theory import population as population
     from iclab.theory import pretraining as pretraining
     from iclab.theory import related as related
+    from iclab.theory import sequences as sequences
     from iclab.theory import sgd as sgd
     from iclab.theory import softmax as softmax
     from iclab.theory import tokens as tokens
@@ -30,6 +31,7 @@ __all__ = [
     "population",
     "pretraining",
     "related",
+    "sequences",
     "sgd",
     "softmax",
     "tokens",

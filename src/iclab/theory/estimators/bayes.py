@@ -26,6 +26,7 @@ from iclab.numerics import (
 )
 from iclab.outcomes import EstimatorErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, Tasks, require_tasks
+from iclab.theory.estimators.one_input import one_input_dmmse_errors
 from iclab.theory.pretraining.resolvent import LONG, MANY, WishartMoments, bounded, wishart_moments_at
 
 __all__ = [
@@ -167,9 +168,10 @@ def pool_dmmse_errors(
 ) -> EstimatorErrors:
     """Errors of the dMMSE estimator for a given pool at finite size; `new` tasks are N(0, I) unless given.
 
-    A quadrature over contexts from a fixed stream, so that the same call gives the same result. The error of each
-    context is averaged over the query and the noise of the target exactly, on pool tasks over the posterior too;
-    the sampling error falls like contexts^-1/2. Cost: contexts × N × K × D.
+    At D = 1 with noise, and new tasks of a known law, exact by quadrature. Else a mean over contexts from a fixed
+    stream, so that the same call gives the same result. The error of each context is averaged over the query and the
+    noise of the target exactly, on pool tasks over the posterior too; the sampling error falls like contexts^-1/2.
+    Cost: contexts × N × K × D.
 
     Raises ValueError for a law without a pool and for contexts below 1.
 
@@ -182,10 +184,18 @@ def pool_dmmse_errors(
         require_tasks("new", new)
         require(new.dimension == law.dimension, f"new must have {law.dimension} dimensions; got {new.dimension}.")
     count = whole_number("contexts", contexts)
+    new = NormalTasks(np.eye(law.dimension)) if new is None else new
+    exact = one_input_dmmse_errors(law, new) if law.dimension == 1 and law.noise > 0 else None
+    return _sampled_dmmse_errors(law, new, count) if exact is None else exact
+
+
+def _sampled_dmmse_errors(law: ContextLaw, new: Tasks, count: int) -> EstimatorErrors:
+    """Means of both errors over so many contexts of new tasks and of tasks of the pool."""
     stream = np.random.default_rng(FIXED_STREAM)
-    pool, root = law.tasks.vectors @ law.input_root, law.input_root  # with whitened inputs
+    root = law.input_root
+    pool = law.tasks.vectors @ root  # with whitened inputs  # pyright: ignore[reportAttributeAccessIssue]
     pooled = law.tasks.draw(count, stream) @ root
-    fresh = (NormalTasks(np.eye(law.dimension)) if new is None else new).draw(count, stream) @ root
+    fresh = new.draw(count, stream) @ root
     icl, idg = np.empty(count), np.empty(count)
     for i in range(count):
         estimate = _posterior(law, pool, fresh[i], stream) @ pool

@@ -13,23 +13,33 @@ from iclab.theory.estimators.eigenvalue_law import singular_values
 __all__ = ["finite_ridge_error", "least_squares_error", "one_step_error", "two_layer_ridge_error"]
 
 
-def finite_ridge_error(dimension: Validated[int], context_length: Validated[int], noise: Validated[float]) -> float:
+def finite_ridge_error(
+    dimension: Validated[int],
+    context_length: Validated[int],
+    noise: Validated[float],
+    *,
+    task_variance: Validated[float] = 1.0,
+) -> float:
     """Error of (XᵀX + ρ)⁻¹ Xᵀy on linear functions, ρ + (ρ/D) E tr (XᵀX + ρ)⁻¹: the Bayes error for w ~ N(0, I).
 
-    An integral over the exact density of eigenvalues, to ten digits; milliseconds at D = 20, two seconds at 1000.
-    Without noise the fraction of directions without data, max(0, 1 − m/D).
+    With another task_variance, the mean of |w|²/D, it is the error of the same estimator on such tasks, as those of
+    a pool: ρ + task_variance (ρ²/D) E tr (XᵀX + ρ)⁻² + (ρ/D) E tr XᵀX (XᵀX + ρ)⁻². An integral over the exact density
+    of eigenvalues, to ten digits; milliseconds at D = 20, two seconds at 1000. Without noise the fraction of
+    directions without data, max(0, 1 − m/D), times task_variance.
 
-    Raises ValueError for sizes below 1, a negative number of examples, negative noise, and for examples and dimension
-    that are both above 1000.
+    Raises ValueError for sizes below 1, a negative number of examples, negative noise or task_variance, and for
+    examples and dimension that are both above 1000.
 
-    Source: derived in docs/derivations/estimators.
+    Source: derived in docs/derivations/estimators; on a pool in docs/derivations/strategies.
     """
     d, m, rho = _sizes(dimension, context_length, noise)
+    signal = checked_number("task_variance", task_variance, at_least=0.0, advice="It is the mean of |w|²/D.")
     if rho == 0 or m == 0:
-        return max(0.0, 1 - m / d) + rho
+        return max(0.0, 1 - m / d) * signal + rho
     law, ridge = singular_values(m, d, finest=min(1.0, np.sqrt(d * rho))), d * rho
-    seen = float(law.weights @ (ridge / (ridge + law.nodes**2)))
-    return rho + (max(0, d - m) + seen) / d
+    missed = ridge / (ridge + law.nodes**2)
+    seen = float(law.weights @ (missed * (1 + (signal - 1) * missed)))
+    return rho + (max(0, d - m) * signal + seen) / d
 
 
 def two_layer_ridge_error(

@@ -1,0 +1,13 @@
+"""Studies of strategies: memory of the pretraining tasks, and inference from the context."""
+
+from typing import TYPE_CHECKING
+
+from iclab.lazy import door
+
+if TYPE_CHECKING:
+    from iclab.studies.strategies import strategy_gap
+
+__all__ = ["strategy_gap"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = door(__name__, __all__)

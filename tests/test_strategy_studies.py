@@ -1,0 +1,54 @@
+"""Studies of strategies: what their simulations draw, and the cases they refuse."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from iclab.simulation.keys import key_of
+from iclab.simulation.sequences.pools import drawn_gaps
+from iclab.studies import STUDIES
+from iclab.studies.strategies import strategy_gap
+from iclab.testing import check_study
+from iclab.theory.sequences import markov_gap, urn_gap
+
+SMALL = strategy_gap.Case(
+    tasks=(2, 200), length=6, chain_tasks=(3,), chain_length=6, pools=2, wide_pools=3, sequences=200
+)
+
+
+def test_drawn_gaps_are_the_exact_ones() -> None:
+    rng = np.random.default_rng(0)
+    urns, chains = rng.dirichlet(np.ones(3), 5), rng.dirichlet(np.ones(3), (5, 3))
+    for pool, exact in ((urns, urn_gap(urns, length=8)), (chains, markov_gap(chains, length=8))):
+        drawn = [drawn_gaps(pool, length=8, concentration=1.0, sequences=1000, key=key_of(i)).sum() for i in range(6)]
+        error = np.std(drawn, ddof=1) / np.sqrt(len(drawn))
+        assert error < 0.015 * exact
+        assert abs(np.mean(drawn) - exact) < 4 * error
+
+
+def test_the_gap_study_keeps_the_contract_of_studies() -> None:
+    study = STUDIES["strategy-gap"]
+    presets = {name: replace(preset, case=SMALL, seeds=2) for name, preset in study.presets.items()}
+    check_study(replace(study, presets=presets))
+
+
+def test_pools_of_the_limit_are_those_from_eight_chi_square_on() -> None:
+    assert strategy_gap.wide_sizes(strategy_gap.Case()) == [256]  # χ² = 16.98
+    assert strategy_gap.wide_sizes(strategy_gap.Case(tasks=(2, 8))) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"tasks": (4, 2)}, "tasks must increase; got"),
+        ({"tasks": (1, 4)}, "tasks must be 2 or more; got"),
+        ({"concentration": 0.0}, "concentration must be"),
+        ({"symbols": 1}, "symbols must be"),
+    ],
+)
+def test_impossible_cases_are_refused_by_name(given: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        strategy_gap.Case(**given)
+    with pytest.raises(ValueError, match="pool must hold urns"):
+        drawn_gaps(np.full((2, 3, 4), 0.25), length=2, concentration=1.0, sequences=2, key=key_of(0))
