@@ -12,6 +12,7 @@ const QUANTITIES = /** @type {Record<string, {quantity: "alpha" | "kappa" | "tau
   context: { quantity: "alpha", name: "examples of a context α = N/D" },
 });
 const RANGE = geomspace(1e-2, 1e4, 121);
+const HALF = RANGE.filter((_, i) => i % 2 === 0); // sizes of a picture that moves
 const COARSE = 1e-7; // tolerance from which on a picture moves
 
 /**
@@ -22,9 +23,9 @@ const COARSE = 1e-7; // tolerance from which on a picture moves
  * @param {number[]} curve
  */
 function glance(quantity, error, at, curve) {
-  const found = intervals(at, Array.from(RANGE), curve, error);
+  const found = intervals(at, Array.from(HALF), curve, error);
   const floor = Math.min(...curve);
-  const best = RANGE[curve.indexOf(floor)];
+  const best = HALF[curve.indexOf(floor)];
   const none = `No ${quantity} that is shown reaches ${shown(error)}: the least icl error is ${shown(floor, 4)}.`;
   return { intervals: found, floor, advice: found.length ? remark(quantity, found, floor, best) : none };
 }
@@ -39,7 +40,8 @@ export const planView = {
     const { quantity, name } = QUANTITIES[state.question];
     const ratios = { alpha: state.alpha, kappa: state.kappa, tau: state.tau, noise: state.rho };
     const at = (/** @type {number} */ size) => errorOf({ ...ratios, [quantity]: size }, strength(state), "icl");
-    const curve = Array.from(RANGE, at);
+    const sizes = tolerance < COARSE ? RANGE : HALF;
+    const curve = Array.from(sizes, at);
     const found =
       tolerance < COARSE
         ? required(quantity, state.error, ratios, strength(state), "icl")
@@ -54,8 +56,8 @@ export const planView = {
           x: { name, log: true, low: 1e-2, high: 1e4 },
           y: { name: ERROR, log: true, low: 0.7 * Math.min(...seen), high: Math.min(300, 1.4 * Math.max(...seen)) },
           curves: [
-            { key: "curve", name: "new tasks (ICL)", x: RANGE, y: curve, tone: "blue", width: 3, label: true },
-            { name: "", x: RANGE, y: reached, tone: "green", width: 6 },
+            { key: "curve", name: "new tasks (ICL)", x: sizes, y: curve, tone: "blue", width: 3, label: true },
+            { name: "", x: sizes, y: reached, tone: "green", width: 6 },
           ],
           levels: [{ y: state.error, name: `to reach: ${shown(state.error)}` }],
           uprights: ends.map((x) => ({
