@@ -95,6 +95,7 @@ def test_curves_of_random_states_are_those_of_python(browser: Browser, page_file
 @pytest.mark.parametrize("name", COMPUTED)
 def test_curves_of_many_random_states_are_those_of_python(browser: Browser, page_file: Path, name: str) -> None:
     browser.show(page_file.as_uri(), width=1000)
-    worst = [compare(browser, name, seed) for seed in range(100, 220)]
+    states = 30 if name == "plan" else 120  # Python takes seconds for each
+    worst = [compare(browser, name, seed) for seed in range(100, 100 + states)]
     print(name, f"{max(worst):.1e}")
     assert max(worst) <= FLOWING.get(name, 1e-9)
