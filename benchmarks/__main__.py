@@ -44,6 +44,6 @@ if __name__ == "__main__":
             print(f"== {name}", flush=True)
             given = os.environ | ONE_THREAD | {NOTES: str(notes)}
             failed |= subprocess.run([sys.executable, HERE / f"{name}.py"], env=given).returncode != 0
-        if chosen is NAMES or "--page" in sys.argv:
+        if not failed and (chosen is NAMES or "--page" in sys.argv):
             write(notes, load)
     sys.exit(failed)
