@@ -180,7 +180,7 @@ COMPLETED = [
     ("iclab plan tasks --err", ["--error"]),
     ("iclab report --a", ["--all"]),
     ("iclab completion z", ["zsh"]),
-    ("iclab sweep st", ["staircase", "status", "structured"]),
+    ("iclab sweep stat", ["status"]),
     ("iclab sweep work --pl", ["--place", "--plan"]),
     ("iclab compare --learn", ["--learning-rate"]),
     ("iclab run staircase --inp", ["--inputs"]),
@@ -217,3 +217,23 @@ def test_every_command_is_completed() -> None:
     from iclab.commands.main import COMMANDS
 
     assert list(commands()) == list(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--eigenvalues", "0,4", "0,3"],
+            "a list must have commas or spaces between its values; got both",
+        ),
+        (["--eigenvalues", "0,4;0,3"], "--problem.eigenvalues must be values that fit it; got 0, 4;0, 3."),
+        (["--seeds", "2.5"], "--seeds must be a whole number; got 2.5."),
+        (["--seeds", "1,000"], "--seeds must be a whole number; got 1,000."),
+        (["--eigenvalues", "1e-300", "1e300", "--seeds", "0"], "numbers must stay within double precision"),
+    ],
+)
+def test_numbers_of_other_notations_are_refused_and_not_read_as_others(
+    words: list[str], message: str, capsys: pytest.CaptureFixture, tmp_path: Path
+) -> None:
+    assert main(["run", "staircase", *words, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err

@@ -243,7 +243,11 @@ class TestFiles:
 
     def test_an_image_is_a_row(self, tmp_path: Path) -> None:
         np.save(tmp_path / "images.npy", np.zeros((5, 2, 3), dtype=np.uint8))
-        assert read_inputs(tmp_path / "images.npy").shape == (5, 6)
+        with pytest.warns(UserWarning, match=r"of shape \(5, 2, 3\) is read as 5 rows of 6"):
+            assert read_inputs(tmp_path / "images.npy").shape == (5, 6)
+        np.save(tmp_path / "large.npy", np.diag([1e200, 1.0, 2.0]))
+        with pytest.raises(ValueError, match="squares that double precision holds"):
+            measured_inputs(read_inputs(tmp_path / "large.npy"))
 
     def test_what_cannot_be_read_is_refused(self, tmp_path: Path) -> None:
         np.save(tmp_path / "pickled.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)

@@ -137,3 +137,14 @@ def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing(whole: Page) 
     assert inside is not None
     assert html.unescape(inside[1]) == str(whole)
     assert 'sandbox="allow-scripts allow-downloads"' in frame
+
+
+def test_a_file_that_is_no_page_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("kept")
+    assert main(["explore", "--out", str(mine)]) == 2
+    assert "--out must be a file .html" in capsys.readouterr().err
+    assert mine.read_text() == "kept"
+    assert main(["explore", "--out", str(tmp_path / "page.html"), "--port", "1"]) == 2
+    assert "--port must come with --serve" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [mine]

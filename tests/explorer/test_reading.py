@@ -111,7 +111,7 @@ def test_a_number_out_of_range_is_refused_with_the_range(reader: Browser) -> Non
     return [window.explorer.app.state.N, document.getElementById('problem').textContent,
             field.getAttribute('aria-invalid')];"""
     sentence = "Context length N must be a whole number from 1 to 500; got {}."
-    for word in ("0", "1e9", "3.5", "<b>8</b>", "NaN"):
+    for word in ("0", "1e9", "3.5", "<b>8</b>", "NaN", "1,000", "0x10"):
         assert reader.ask(typing, word) == [31, sentence.format(word), "true"]
     assert reader.ask(typing, "8") == [8, "", "false"]
 
@@ -120,10 +120,12 @@ HOSTILE = {
     "view=staircase&N=1e308&rho=-5&H=99&w=0&T=NaN": {"N": 500, "rho": 0, "H": 8, "w": 0.005, "T": 8000},
     "view=<script>alert(1)</script>&N=3": {"N": 3},
     "view=__proto__&constructor=1&toString=2": {"N": 31},
-    "view=staircase&lambda=0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,9e99&N=Infinity": {"N": 500},
+    "view=staircase&lambda=0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1,9e99&N=Infinity": {"N": 31},
     "view=staircase&lambda=%3Cimg%20src=x%20onerror=alert(1)%3E&evil=1": {"lambda": [0.4, 0.3, 0.2, 0.1]},
     "x" * 100_000: {"N": 31},
     "view=staircase&lambda=,,,&N=": {"lambda": [0.4, 0.3, 0.2, 0.1], "N": 31},
+    "view=staircase&N=1,000&H=0x3": {"N": 31, "H": 5},
+    "view=staircase&N=8&N=9": {"N": 8},
 }
 
 
@@ -135,6 +137,7 @@ def test_a_hostile_address_opens_what_is_sound_in_it(browser: Browser, page_file
     state = browser.ask("return window.explorer.app.draw().then(() => window.explorer.app.state)")
     for key, value in HOSTILE[hash].items():
         assert state[key] == value
+    assert said(browser, "problem").startswith("The address asks for what this page has not")
     assert browser.ask("return Object.keys(window.explorer.app.state).includes('evil')") is False
     assert browser.ask("return document.querySelectorAll('main script, main img').length") == 0
     assert browser.log() == []
@@ -146,6 +149,7 @@ def test_the_address_of_a_state_opens_it_again(reader: Browser, browser: Browser
     browser.show("about:blank", width=1000)
     browser.show(link, width=1000)
     assert browser.ask("return window.explorer.app.state") == {"alpha": 10, "kappa": 0.7, "tau": 1, "rho": 0.25}
+    assert said(browser, "problem") == ""
 
 
 @pytest.mark.slow

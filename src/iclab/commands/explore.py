@@ -8,6 +8,7 @@ from pathlib import Path
 
 from iclab.commands.flags.options import RESULTS
 from iclab.commands.flags.parsing import parsed
+from iclab.commands.terminal import writable
 from iclab.files import written_whole
 from iclab.numerics import require
 
@@ -48,6 +49,10 @@ def explore(words: Sequence[str]) -> int:
         f"--results must be a folder of stored answers; got {options.results}. Leave it out for theory alone.",
     )
     require(not options.out.is_dir(), f"--out must be a file; got the folder {options.out}. Name a file in it.")
+    require(options.out.suffix in (".html", ".htm"), f"--out must be a file .html; got {options.out}. Name it so.")
+    require(options.serve or options.port is None, f"--port must come with --serve; got {options.port} alone.")
+    if not options.serve:
+        writable(options.out.parent)
     results = options.results or RESULTS
     view = options.view or ("inspect" if options.inspection and not options.state else None)
     stored = results if results.is_dir() else None
@@ -57,7 +62,6 @@ def explore(words: Sequence[str]) -> int:
 
         browse = not options.write_only and sys.stdout.isatty()
         return serve(str(made), made.address, results, port=options.port, browse=browse)
-    require(options.port is None, f"--port must come with --serve; got {options.port} alone.")
     with written_whole(options.out) as file:
         file.write_text(str(made), encoding="utf-8")
     print(f"page: {options.out}")

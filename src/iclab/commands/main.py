@@ -57,6 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (ValueError, ArithmeticError, MemoryError, OSError, ImportError) as error:
             if "--debug" in switches:
                 raise
+            if isinstance(error, OverflowError):
+                return fail(
+                    f"numbers must stay within double precision; one did not ({error.args[-1]}). Change units."
+                )
             return fail(str(error) or type(error).__name__)
 
 

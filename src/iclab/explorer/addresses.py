@@ -58,5 +58,8 @@ def _word(value: Any) -> str:
 
 def _read(text: str) -> dict[str, str]:
     require(len(text) <= _LONGEST, f"an address must have at most {_LONGEST} letters; got {len(text)}.")
-    query = text.split("#", 1)[-1]
-    return dict(parse_qsl(query, keep_blank_values=True))
+    pairs = parse_qsl(text.split("#", 1)[-1], keep_blank_values=True)
+    found = dict(pairs)
+    twice = [key for key in found if [one for one, _ in pairs].count(key) > 1]
+    require(not twice, f"state must hold each key once; got {', '.join(twice)} several times. Leave one.")
+    return found

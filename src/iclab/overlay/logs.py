@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,4 +180,6 @@ def _number(file: str, line: int, entry: Any) -> float:
     try:
         return float(entry) if not isinstance(entry, bool) else math.nan
     except (TypeError, ValueError):
-        raise ValueError(f"{file} must hold numbers; got {entry!r:.40} in line {line}. Remove the line.") from None
+        comma = re.fullmatch(r"-?\d+,\d+", str(entry).strip())
+        remedy = "Write decimals with a point" if comma else "Remove the line"
+        raise ValueError(f"{file} must hold numbers; got {entry!r:.40} in line {line}. {remedy}.") from None

@@ -1,5 +1,6 @@
 """Files of inputs: rows of numbers as .npy, .npz, .csv, .parquet or .safetensors."""
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,11 @@ def read_inputs(path: Validated[str | Path]) -> Real[np.ndarray, "..."]:
         array.dtype.kind in "biuf" and array.ndim >= 1,
         f"{place.name} must hold real numbers; got {array.dtype} of shape {array.shape}.",
     )
-    return array.reshape(len(array), -1) if array.ndim > 2 else array
+    if array.ndim <= 2:
+        return array
+    rows = array.reshape(len(array), -1)
+    warnings.warn(f"{place.name} of shape {array.shape} is read as {len(rows)} rows of {rows.shape[1]}", stacklevel=2)
+    return rows
 
 
 def _place(text: str) -> tuple[Path, str | None]:

@@ -15,6 +15,7 @@ SHRINKAGES = ("none", "linear")
 """none: the covariance of the rows. linear: moved towards a multiple of the identity, by Ledoit and Wolf (2004)."""
 DRAWS = 200  # resampled spectra
 FEWEST = 20
+LARGEST = 1e150  # of an entry
 WORK = 2e10  # multiplications that resampling may take
 GROUP_BYTES = 2e8  # that covariances of groups of rows may take
 MANY, MOST = 1000, 2000  # dimensions up to which fourth moments, and directions, are kept
@@ -61,6 +62,12 @@ def measured_inputs(
         rows.ndim == 2 and rows.shape[0] >= 2 and rows.shape[1] >= 1,
         f"inputs must be a matrix with an example in each row, two rows or more; got shape {rows.shape}. One row has "
         "no covariance.",
+    )
+    largest = float(np.max(np.abs(rows)))
+    require(
+        largest < LARGEST,
+        f"inputs must have squares that double precision holds, entries below {LARGEST:g}; got {largest:.3g}. "
+        "Rescale them.",
     )
     mean = rows.mean(axis=0)
     rows = rows - mean if centered else rows

@@ -68,7 +68,16 @@ def meant(flags: Sequence[Flag], word: str, *, prog: str, values: Sequence[str] 
 
 
 def split(values: Sequence[str]) -> list[str]:
-    """The values of a list, which spaces or commas may part."""
+    """The values of a list, which spaces or commas may part.
+
+    Raises ValueError for numbers parted by commas inside words that are parted by spaces: they may be decimal commas.
+    """
+    within = [word for word in values if re.fullmatch(r"[-+]?\d+,\d+", word)]
+    require(
+        len(values) < 2 or not within,
+        f"a list must have commas or spaces between its values; got both, as in {' '.join(values)[:60]}. Write "
+        "decimals with a point.",
+    )
     return [word for value in values for word in re.split(r"[\s,]+", value) if word]
 
 

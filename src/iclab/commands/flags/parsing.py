@@ -54,9 +54,22 @@ def parsed(
 def _in_one_line(box: str, prog: str) -> str:
     """The text of a boxed complaint, without its frame and its advice."""
     lines = [line.strip("│╭╮╰╯─ \t") for line in box.splitlines()]
-    text = " ".join(line for line in lines if line)
+    text = " ".join(line for line in lines if line.strip("-"))  # of dashes are frames where signs are few
     text = re.split(r"For full helptext|Argument helptext", text)[0].strip()
     text = re.sub(r"^(Value error|Parsing error|[A-Z][a-z ]+error)\s+", "", text)
     text = re.sub(r"^Error parsing (case|case\.\w+|options): ", "", text)
+    text = _KIND.sub(_said_plainly, text)
     require(bool(text), f"the flags do not fit; see `{prog} --help`")
     return f"{text.rstrip('.')}. See `{prog} --help`."
+
+
+_KIND = re.compile(
+    r"^Error parsing (?P<flag>--\S+): (?:no type matching (?:\{None\}\|)?(?P<kind>\w+) could be instantiated from "
+    r"|Could not find valid parse for arguments: )\[(?P<values>.*?)\](?:\. .*)?$"
+)
+
+
+def _said_plainly(found: re.Match[str]) -> str:
+    """A complaint that says what must hold and what came, in place of how it was tried."""
+    kind = {"INT": "a whole number", "FLOAT": "a number"}.get(found["kind"] or "", "values that fit it")
+    return f"{found['flag']} must be {kind}; got {found['values'].replace(chr(39), '')}"

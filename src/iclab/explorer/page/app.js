@@ -68,9 +68,10 @@ export class App {
   /** Shows what an address names. @param {string} hash */
   open(hash) {
     if (hash.replace(/^#/, "") === this.written) return;
-    const { view, state, embedded } = read(hash, DATA.views, this.view);
+    const { view, state, embedded, changed } = read(hash, DATA.views, this.view);
     document.body.classList.toggle("embedded", embedded);
     this.choose(view, state);
+    this.complain(changed && `The address asks for what this page has not, and is shown without it: ${changed}.`);
   }
 
   /** @param {string} view @param {Record<string, any>} state */

@@ -8,6 +8,7 @@ import { typed } from "./numbers.js";
 /** @typedef {Record<string, any>} State */
 
 const LONGEST = 4000; // letters of an address
+const APART = ["view", "v", "embed", "token"]; // keys that are no control
 export const LARGEST = 8; // eigenvalues of a spectrum
 
 /** @param {Control[]} controls @returns {State} */
@@ -26,13 +27,19 @@ export function valueOf(control, text) {
       ? { value: text }
       : { problem: `${control.label} must be one of ${control.choices.join(", ")}.` };
   if (control.spectrum) return spectrumOf(control, text);
-  const number = text.trim() === "" ? NaN : Number(text.replace("−", "-").replace(/^(-?\d*),(\d+)$/, "$1.$2"));
+  const number = plainNumber(text);
   const kind = control.whole ? "a whole number" : "a number";
   if (Number.isNaN(number) || number < control.low || number > control.high || (control.whole && number % 1 !== 0))
     return {
       problem: `${control.label} must be ${kind} from ${typed(control.low)} to ${typed(control.high)}; got ${text.slice(0, 40) || "nothing"}.`,
     };
   return { value: number };
+}
+
+/** A number in decimal notation, with a point; NaN for other words, commas among them. @param {string} text */
+function plainNumber(text) {
+  const plain = text.trim().replace("−", "-");
+  return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(plain) ? Number(plain) : NaN;
 }
 
 /**
@@ -60,7 +67,8 @@ export function spectrumOf(control, text) {
 }
 
 /**
- * The view and the state that an address names; what it does not know is dropped, and numbers are held in range.
+ * The view and the state that an address names; what it does not know is dropped, numbers are held in range, and
+ * `changed` says so.
  * @param {string} hash
  * @param {Record<string, {controls: Control[]}>} views
  * @param {string} otherwise
@@ -70,9 +78,14 @@ export function read(hash, views, otherwise) {
   const asked = query.get("view") ?? otherwise;
   const view = Object.hasOwn(views, asked) ? asked : otherwise;
   const state = usual(views[view].controls);
+  const known = [...views[view].controls.map(({ key }) => key), ...APART];
+  const odd = [...new Set(query.keys())].filter((key) => !known.includes(key) || query.getAll(key).length > 1);
+  const changed = odd.map((key) => `${key} (unknown, or there several times)`);
+  if (hash.length > LONGEST) changed.push("all of it (too long)");
+  if (view !== asked) changed.push(`view=${asked}`);
   for (const control of views[view].controls) {
     const text = query.get(control.key);
-    if (text === null) continue;
+    if (text === null || control.open) continue;
     const near = control.choices.length
       ? text
       : control.spectrum
@@ -84,16 +97,18 @@ export function read(hash, views, otherwise) {
         : held(control, text);
     const { value } = valueOf(control, near);
     if (value !== undefined) state[control.key] = value;
+    if (value === undefined || near !== text) changed.push(`${control.key}=${text}`);
   }
-  return { view, state, embedded: query.has("embed") };
+  const words = changed.map((one) => one.slice(0, 60)).join(", ");
+  return { view, state, embedded: query.has("embed"), changed: words };
 }
 
 /** A number held in the range of its control. @param {Control} control @param {string} text */
 function held({ low, high, whole }, text) {
-  const number = text.trim() === "" ? NaN : Number(text);
+  const number = plainNumber(text);
   if (Number.isNaN(number)) return text;
-  const within = Math.min(high, Math.max(low, number));
-  return String(whole ? Math.round(within) : within);
+  const within = Math.min(high, Math.max(low, whole ? Math.round(number) : number));
+  return within === number ? text : String(within);
 }
 
 /**
