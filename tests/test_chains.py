@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -69,8 +68,7 @@ def test_distances_start_at_zero_and_then_are_added_to_the_scores() -> None:
     plain = networks.apply(replace(NETWORK, positions="none"), without, tokens)
     assert_allclose(networks.apply(NETWORK, start, tokens), plain, atol=1e-6)
     before = start | {names[0]: np.array([[0.0] * 8, [0, 30.0, 0, 0, 0, 0, 0, 0]], np.float32)}
-    with jax.enable_x64(False):
-        even, one = (np.asarray(NETWORK.patterns(part, tokens)) for part in (start, before))
+    even, one = (networks.patterns(NETWORK, part, tokens) for part in (start, before))
     assert even.shape == (1, 2, 2, 8, 8)
     assert_allclose(even.sum(axis=-1), 1, atol=1e-5)
     assert_allclose(one[0, 0, 1][np.arange(1, 8), np.arange(7)], 1, atol=1e-5)  # all attention to the token before

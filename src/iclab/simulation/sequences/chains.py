@@ -1,6 +1,7 @@
 """Sequences of urns and of Markov chains, each of a fresh task or one of a pool; the next token is predicted."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import jax
@@ -115,17 +116,23 @@ class MarkovSequences(_OfTasks):
         return self.symbols
 
     def _drawn(self, laws: Float[jax.Array, "P S S"], key: PRNGKeyArray) -> Batch:
-        logs, every = jnp.log(laws), jnp.arange(len(laws), dtype=jnp.int32)
-        for_first, for_next = jax.random.split(key)
-        first = jax.random.randint(for_first, (len(laws),), 0, self.symbols, jnp.int32)
-
-        def step(now: Int[jax.Array, "P"], key: PRNGKeyArray) -> tuple[Any, Any]:
-            new = jax.random.categorical(key, logs[every, now]).astype(jnp.int32)
-            return new, new
-
-        target = jax.lax.scan(step, first, jax.random.split(for_next, self.length))[1].T
+        first, target = _walked(jnp.log(laws), key, self.length)
         tokens = jnp.concatenate([first[:, None], target[:, :-1]], axis=1)
         return Batch(tokens, target, jnp.ones(target.shape, jnp.float32))
+
+
+@partial(jax.jit, static_argnums=2)
+def _walked(logs: Float[jax.Array, "P S S"], key: PRNGKeyArray, length: int) -> tuple[jax.Array, jax.Array]:
+    """The first token of each chain, uniform, and those that follow."""
+    count, symbols = logs.shape[:2]
+    every, (for_first, for_next) = jnp.arange(count, dtype=jnp.int32), jax.random.split(key)
+    first = jax.random.randint(for_first, (count,), 0, symbols, jnp.int32)
+
+    def step(now: Int[jax.Array, "P"], key: PRNGKeyArray) -> tuple[Any, Any]:
+        new = jax.random.categorical(key, logs[every, now]).astype(jnp.int32)
+        return new, new
+
+    return first, jax.lax.scan(step, first, jax.random.split(for_next, length))[1].T
 
 
 def counted_laws(
