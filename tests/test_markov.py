@@ -208,6 +208,22 @@ def _pool_losses(length: int) -> float:
     return gap
 
 
+def test_chi_square_of_chains_is_a_sum_over_all_sequences() -> None:
+    length, total = 5, 0.0
+    for tokens in itertools.product(range(3), repeat=length + 1):
+        counts = np.zeros((3, 3))
+        np.add.at(counts, (list(tokens[:-1]), list(tokens[1:])), 1)
+        total += _chance(2 * counts, 0.8) / _chance(counts, 0.8) / 3
+    assert_allclose(sequences.markov_chi_square(3, length, 0.8), total - 1, rtol=1e-12)
+
+
+def test_information_is_the_mean_gap_of_one_chain() -> None:
+    point, weight = np.polynomial.legendre.leggauss(24)
+    chance, weight = (point + 1) / 2, weight / 2
+    gaps = [[sequences.markov_gap([[[1 - a, a], [b, 1 - b]]], length=6) for b in chance] for a in chance]
+    assert_allclose(sequences.markov_information(2, 6), weight @ np.array(gaps) @ weight, rtol=1e-3)  # a ln a at 0
+
+
 def test_information_and_chi_square_bound_the_gap_of_pools_of_chains() -> None:
     rng, length = np.random.default_rng(8), 16
     information = sequences.markov_information(2, length)

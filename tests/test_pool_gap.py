@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
 
+from iclab.numerics import FIXED_STREAM
 from iclab.problem import ContextLaw, NormalTasks, Pool, SphereTasks
 from iclab.theory.estimators import discrete_weights, gap_bounds, pool_dmmse_errors, pool_information, sampled_gap
 from iclab.theory.estimators.one_context import finite_ridge_error
@@ -112,16 +114,18 @@ def test_the_gap_of_pools_lies_within_its_bounds() -> None:
         assert error < 0.7
 
 
-def test_the_gap_of_one_task_is_known() -> None:
-    """One task: the labels are N(Xw, ρ) under the pool, N(0, XXᵀ + ρ) under the prior, and X is one number."""
-    task, noise = 0.8, 0.5
-    found = sampled_gap(ContextLaw(Pool(np.array([[task]])), 1, noise), contexts=8_000)
-    x, weight = np.polynomial.hermite_e.hermegauss(120)
-    total = x**2 + noise
-    exact = (
-        weight @ (0.5 * np.log(total / noise) - 0.5 + (noise + (task * x) ** 2) / (2 * total)) / np.sqrt(2 * np.pi)
-    )
-    assert abs(found.mean - exact) < 4 * found.error < 0.05
+def test_a_sampled_gap_is_a_mean_of_log_ratios_of_both_densities_of_labels() -> None:
+    """The same contexts, with the densities of whole label vectors from SciPy."""
+    contexts, examples, noise, root = 60, 3, 0.4, np.sqrt([1.5, 0.5])
+    law = ContextLaw(Pool(SIX), examples, noise, np.diag(root**2))
+    found, stream, logs = sampled_gap(law, contexts=contexts), np.random.default_rng(FIXED_STREAM), []
+    for task in law.tasks.draw(contexts, stream):
+        inputs = stream.standard_normal((examples, 2)) * root / np.sqrt(2)
+        labels = inputs @ task + np.sqrt(noise) * stream.standard_normal(examples)
+        spread = noise * np.eye(examples)
+        known = np.mean([multivariate_normal.pdf(labels, inputs @ one, spread) for one in SIX])
+        logs.append(np.log(known / multivariate_normal.pdf(labels, cov=inputs @ inputs.T + spread)))
+    assert_allclose([found.mean, found.error], [np.mean(logs), np.std(logs, ddof=1) / np.sqrt(contexts)], rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import pytest
 
 from iclab.studies import STUDIES
-from tests.wrong_theories import depth, design, dynamics, modes, pretraining, related
+from tests.wrong_theories import depth, design, dynamics, modes, pretraining, related, strategies
 from tests.wrong_theories.battery import Wrong, judged_under, stored
 
-ROOMS = (depth, design, dynamics, modes, pretraining, related)
+ROOMS = (depth, design, dynamics, modes, pretraining, related, strategies)
 CASES = [(wrong, name) for room in ROOMS for wrong in room.WRONG for name in wrong.studies]
 NAMES = list(dict.fromkeys(name for _, name in CASES))
 UNCHANGED = ROOMS[0].WRONG[0].function

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from iclab.studies.related.rank_robustness import STUDY as rank_robustness
     from iclab.studies.related.separate_tokens import STUDY as separate_tokens
     from iclab.studies.related.softmax_window import STUDY as softmax_window
+    from iclab.studies.strategies.markov_stages import STUDY as markov_stages
     from iclab.studies.strategies.strategy_gap import STUDY as strategy_gap
 
 __all__ = [
@@ -67,11 +68,12 @@ __all__ = [
     "depth", "depth_free", "depth_landscape", "depth_noise", "depth_plateau", "depth_softmax", "depth_spectrum",
     "depth_staircase", "design", "double_descent", "drop_times", "dynamics", "finite_context", "finite_size",
     "fixed_points", "forecast", "grokking", "icl_emergence", "in_weight", "initial_scale", "low_rank_tasks",
-    "mode_staging", "modes", "networks", "non_monotone_context", "pattern_selection", "phase_portrait",
-    "pretraining", "principal_components", "rank_robustness", "rank_staircase", "rank_transition",
-    "regression_training", "related", "ridge", "separate_tokens", "sgd_noise", "softmax_dynamics",
-    "softmax_window", "staircase", "strategies", "strategy_gap", "structured", "task_alignment", "task_design",
-    "task_diversity", "transformer_double_descent", "transformer_task_diversity", "white_drop",
+    "markov_stages", "mode_staging", "modes", "networks", "non_monotone_context", "pattern_selection",
+    "phase_portrait", "pretraining", "principal_components", "rank_robustness", "rank_staircase",
+    "rank_transition", "regression_training", "related", "ridge", "separate_tokens", "sgd_noise",
+    "softmax_dynamics", "softmax_window", "staircase", "strategies", "strategy_gap", "structured",
+    "task_alignment", "task_design", "task_diversity", "transformer_double_descent", "transformer_task_diversity",
+    "white_drop",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

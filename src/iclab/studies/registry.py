@@ -24,7 +24,7 @@ GROUPS = {
     ),
     "design": ("task_alignment", "task_design", "rank_transition", "chosen_pool"),
     "related": ("rank_robustness", "softmax_window", "low_rank_tasks", "separate_tokens", "pattern_selection"),
-    "strategies": ("strategy_gap",),
+    "strategies": ("strategy_gap", "markov_stages"),
     "networks": (
         "icl_emergence", "grokking", "transformer_double_descent", "transformer_task_diversity",
         "regression_training",

@@ -14,7 +14,7 @@ from iclab.simulation.networks.checks import checked_network, checked_parameters
 from iclab.simulation.networks.parts import Network, Parameters
 from iclab.simulation.networks.sizes import require_outputs
 
-__all__ = ["apply", "initial"]
+__all__ = ["apply", "initial", "patterns"]
 
 
 def initial(config: Validated[Network], *, key: Validated[PRNGKeyArray]) -> Parameters:
@@ -41,4 +41,16 @@ def apply(config: Any, parameters: Any, tokens: Any) -> Float[np.ndarray, "conte
         return np.asarray(_applied(config, weights, jnp.asarray(checked)))
 
 
+def patterns(config: Any, parameters: Any, tokens: Any) -> Float[np.ndarray, "context layer head position position"]:
+    """Attention weights of every layer and head of a transformer with outputs at every position.
+
+    Raises ValueError as `apply` does, and for a network with an output at the last position alone.
+    """
+    checked = checked_tokens(checked_network(config), tokens)
+    with jax.enable_x64(False), exhaustion_reported():
+        require_outputs(config, checked)
+        return np.asarray(_patterns(config, checked_parameters(config, parameters), jnp.asarray(checked)))
+
+
 _applied = jax.jit(lambda config, parameters, tokens: config.forward(parameters, tokens), static_argnums=0)
+_patterns = jax.jit(lambda config, parameters, tokens: config.patterns(parameters, tokens), static_argnums=0)

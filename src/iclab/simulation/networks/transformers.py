@@ -33,7 +33,8 @@ class Transformer:
 
     Without an `mlp` it is attention alone. Layer norms stand before attention, MLP and unembedding
     ("pre"), after each residual sum ("post") or nowhere ("none"); a `gain` is learned or not. "shortformer" adds
-    positions to the inputs of queries and keys alone, after the norm. Linear attention divides its scores by the
+    positions to the inputs of queries and keys alone, after the norm; "relative" adds a learned number for each head
+    and distance to the scores, from zero, and needs `causal`. Linear attention divides its scores by the
     number of tokens that a token sees.
 
     Raises ValueError for heads that do not divide the width, for rotary embeddings in heads of odd size, for tied
@@ -51,7 +52,7 @@ class Transformer:
     activation: str = "gelu"  # of hidden neurons: gelu or relu
     attention: str = "softmax"  # or linear
     causal: bool = True  # a token sees itself and earlier ones only
-    positions: str = "absolute"  # or shortformer, rotary, none
+    positions: str = "absolute"  # or shortformer, rotary, relative, none
     norm: str = "pre"  # or post, none
     gain: bool = False  # norms have a learned gain
     tied: bool = False  # the unembedding is the embedding
@@ -70,7 +71,7 @@ class Transformer:
         )
         one_of("activation", self.activation, tuple(ACTIVATIONS))
         one_of("attention", self.attention, ("softmax", "linear"))
-        one_of("positions", self.positions, ("absolute", "shortformer", "rotary", "none"))
+        one_of("positions", self.positions, ("absolute", "shortformer", "rotary", "relative", "none"))
         one_of("norm", self.norm, ("pre", "post", "none"))
         require(
             (self.vocabulary == 0) != (self.features == 0),
@@ -82,6 +83,7 @@ class Transformer:
             self.positions != "rotary" or self.head_dim % 2 == 0,
             f"rotary positions need heads of even size; got {self.head_dim}.",
         )
+        require(self.positions != "relative" or self.causal, "relative positions need causal; got causal = False.")
         require(
             not self.tied or self.vocabulary == self.outputs,
             f"tied needs a vocabulary as large as the outputs; got {self.vocabulary} and {self.outputs}.",
@@ -103,8 +105,9 @@ class Transformer:
         return self.width // self.heads
 
     def start(self, key: jax.Array) -> Parameters:
-        """Tables of entries N(0, 1/width), matrices of entries N(0, 1/inputs), gains of one."""
-        return drawn(tuple(self._shapes().items()), key)
+        """Tables of entries N(0, 1/width), matrices of entries N(0, 1/inputs), gains of one, distances zero."""
+        found = drawn(tuple(self._shapes().items()), key)
+        return {name: 0 * part if name.endswith(".relative.weight") else part for name, part in found.items()}
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         width = self.width
@@ -120,6 +123,8 @@ class Transformer:
             shapes |= {
                 f"{name}.attention.{part}.weight": (width, width) for part in ("query", "key", "value", "output")
             }
+            if self.positions == "relative":
+                shapes[f"{name}.attention.relative.weight"] = (self.heads, self.length)
             if self.mlp:
                 shapes |= {f"{name}.mlp_in.weight": (self.mlp, width), f"{name}.mlp_out.weight": (width, self.mlp)}
             if self.gain and self.norm != "none":
@@ -134,6 +139,20 @@ class Transformer:
 
     def forward(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
         """Outputs (context, position, output), at the last position alone with `last_only`."""
+        return self._run(parameters, tokens, [])
+
+    def patterns(self, parameters: Parameters, tokens: jax.Array) -> jax.Array:
+        """Attention weights of every layer and head, (context, layer, head, position, position).
+
+        Raises ValueError for a network with an output at the last position alone.
+        """
+        require(not self.last_only, "last_only must be False, so that every layer attends from every position.")
+        kept: list[jax.Array] = []
+        self._run(parameters, tokens, kept)
+        return jnp.stack(kept, axis=1)
+
+    def _run(self, parameters: Parameters, tokens: jax.Array, kept: list[jax.Array]) -> jax.Array:
+        """The outputs; attention weights of the layers are appended to `kept`."""
         contexts, length = tokens.shape[:2]
         every = RowLayout(contexts, length)
         rows, layout = self._read(parameters, tokens, every)
@@ -142,7 +161,8 @@ class Transformer:
             rows = layout.added(rows, table)
         for layer in range(self.layers):
             last = self.last_only and layer == self.layers - 1
-            rows = self._block(parameters, f"layers.{layer}", rows, table, layout if layer == 0 else every, last)
+            here = layout if layer == 0 else every
+            rows = self._block(parameters, f"layers.{layer}", rows, table, here, last, kept)
         if self.norm == "pre":
             rows = layer_norm(rows, parameters.get("final_norm.weight"))
         unembedding = parameters["embed.weight" if self.tied else "unembed.weight"]
@@ -157,13 +177,21 @@ class Transformer:
         return jnp.repeat(parameters["embed.weight"], every.length, axis=0), replace(every, tokens=tokens)
 
     def _block(
-        self, parameters: Parameters, name: str, rows: jax.Array, table: Any, layout: RowLayout, last: bool
+        self,
+        parameters: Parameters,
+        name: str,
+        rows: jax.Array,
+        table: Any,
+        layout: RowLayout,
+        last: bool,
+        kept: list,
     ) -> jax.Array:
         """The residual stream after a layer, (context · position, width)."""
         gains = [parameters.get(f"{name}.{norm}.weight") for norm in ("norm", "mlp_norm")]
-        attended = self._attended(parameters, f"{name}.attention", self._before(rows, gains[0]), table, layout, last)
-        kept, kept_layout = layout.last(rows) if last else (rows, layout)
-        state = self._after(kept_layout.by_position(kept).reshape(attended.shape) + attended, gains[0])
+        before = self._before(rows, gains[0])
+        attended = self._attended(parameters, f"{name}.attention", before, table, layout, last, kept)
+        through, through_layout = layout.last(rows) if last else (rows, layout)
+        state = self._after(through_layout.by_position(through).reshape(attended.shape) + attended, gains[0])
         if not self.mlp:
             return state
         hidden = ACTIVATIONS[self.activation](self._before(state, gains[1]) @ parameters[f"{name}.mlp_in.weight"].T)
@@ -176,7 +204,14 @@ class Transformer:
         return layer_norm(state, gain) if self.norm == "post" else state
 
     def _attended(
-        self, parameters: Parameters, name: str, rows: jax.Array, table: Any, layout: RowLayout, last: bool
+        self,
+        parameters: Parameters,
+        name: str,
+        rows: jax.Array,
+        table: Any,
+        layout: RowLayout,
+        last: bool,
+        kept: list,
     ) -> jax.Array:
         """The output of attention, which the residual stream adds, (context · position, width)."""
         with_positions = layout.added(rows, table) if self.positions == "shortformer" else rows
@@ -193,11 +228,15 @@ class Transformer:
             query, key = rotated(query, length), rotated(key, length)
         scores = query @ key.swapaxes(2, 3) / math.sqrt(self.head_dim)
         query_at = np.arange(length, dtype=np.int32)[-query.shape[2] :, None]
+        if self.positions == "relative":
+            distance = np.maximum(query_at - np.arange(length, dtype=np.int32), 0)
+            scores = scores + jnp.asarray(parameters[f"{name}.relative.weight"])[:, distance]
         seen = jnp.arange(length, dtype=jnp.int32) <= query_at if self.causal else None
         attention = (
             softmax_attention_weights(scores, seen)
             if self.attention == "softmax"
             else linear_attention_weights(scores, seen)
         )
+        kept.append(attention)
         attended = (attention @ value).swapaxes(1, 2).reshape(-1, self.width)
         return attended @ parameters[f"{name}.output.weight"].T

@@ -1,9 +1,10 @@
-"""Data for networks: contexts of regression, periodic sequences and sums modulo a number, as batches of tokens.
+"""Data for networks, as batches of tokens: regression, periodic sequences, urns, Markov chains, sums modulo a number.
 
 Each kind is a frozen dataclass of plain numbers, with the methods of `Data`.
 """
 
 from iclab.simulation.sequences.batches import Batch, Data
+from iclab.simulation.sequences.chains import MarkovSequences, UrnSequences, counted_laws
 from iclab.simulation.sequences.functions import Linear, SparseLinear, TwoLayer
 from iclab.simulation.sequences.regression import FixedRegression, RegressionContexts
 from iclab.simulation.sequences.tokens import ModularAddition, PeriodicSequences
@@ -13,9 +14,12 @@ __all__ = [
     "Data",
     "FixedRegression",
     "Linear",
+    "MarkovSequences",
     "ModularAddition",
     "PeriodicSequences",
     "RegressionContexts",
     "SparseLinear",
     "TwoLayer",
+    "UrnSequences",
+    "counted_laws",
 ]

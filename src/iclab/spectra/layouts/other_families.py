@@ -88,6 +88,7 @@ def iclab(config: Config) -> Family:
         Rule(rf"(?:{layer})?mlp_in" + AFFINE, "mlp_in"),
         Rule(rf"(?:{layer})?mlp_out" + AFFINE, "mlp_out"),
         Rule(r"(?:embed|positions|read_in)\.weight", "embed"),
+        Rule(layer + r"attention\.relative\.weight", "skip"),
         *unembedding("unembed"),
     ]
     if config.get("num_hidden_layers") == 0:  # no attention, hence no heads: their number is never used
