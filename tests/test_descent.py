@@ -17,7 +17,7 @@ from iclab.simulation.linear import loop
 from iclab.simulation.linear.contexts import Contexts, assemble, draw
 from iclab.simulation.linear.descent import on_features, on_statistics, on_tokens, one_pass
 from iclab.simulation.linear.statistics import Statistics, features, stack, statistics
-from iclab.theory.population import best_loss, loss, moments
+from iclab.theory.population import Moments, best_loss, loss, moments
 
 SMALL = Regression(eigenvalues=(0.7, 0.5, 0.2), context_length=(3, 8), noise=0.1)
 EIGHT = jax.numpy.stack([key_of(seed) for seed in range(8)])
@@ -120,9 +120,8 @@ def test_loss_on_population_moments_is_the_exact_loss_of_gamma(kind: str) -> Non
     assert run.loss[-1] < 0.6 * run.loss[0]
 
 
-def renamed(law: object) -> dict[str, object]:
-    cross, second, input_covariance, null_loss = vars(law).values()
-    return {"cross": cross, "left": second, "right": input_covariance, "null_loss": null_loss}
+def renamed(law: Moments) -> dict[str, object]:
+    return {"cross": law.cross, "left": law.second, "right": law.input_covariance, "null_loss": law.null_loss}
 
 
 def test_statistics_of_many_sequences_approach_those_of_the_population(many: Contexts) -> None:

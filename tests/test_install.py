@@ -21,7 +21,7 @@ def test_the_versions_that_are_named_begin_with_the_least_one_and_have_no_gap() 
 
 
 def test_the_readme_states_sizes_within_the_limits() -> None:
-    stated = [int(size) for size in re.findall(r"(\d{3}) MB", (ROOT / "README.md").read_text())]
+    stated = [int(size) for size in re.findall(r"(\d{3}) MB with", (ROOT / "README.md").read_text())]
     assert len(stated) == len(LIMITS)
     assert all(size <= limit for size, limit in zip(stated, LIMITS.values(), strict=True))
 

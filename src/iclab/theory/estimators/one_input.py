@@ -7,6 +7,7 @@ w, is N(wA, ρA).
 import numpy as np
 from jaxtyping import Float
 
+from iclab.numerics import Validated, instance
 from iclab.outcomes import EstimatorErrors
 from iclab.problem import ContextLaw, NormalTasks, Pool, SphereTasks, Tasks
 from iclab.theory.estimators.eigenvalue_law import singular_values
@@ -19,14 +20,17 @@ _MOST_NODES = (
 _SPAN = 9.0  # standard deviations
 
 
-def one_input_dmmse_errors(law: ContextLaw, new: Tasks) -> EstimatorErrors | None:
+def one_input_dmmse_errors(law: Validated[ContextLaw], new: Validated[Tasks]) -> EstimatorErrors | None:
     """Errors at D = 1 of the pool that `law` holds, on it and on new tasks: normal ones, a pool, or on the sphere.
 
     None for another law of new tasks. To 1e-8 of the label variance, to 1e-6 where the noise is below a hundredth of
     it. Cost: some 400 integrals over b of at most 20 000 nodes and K tasks each.
 
+    Raises ValueError for anything but a law of contexts.
+
     Source: derived in docs/derivations/strategies.
     """
+    instance("law", law, ContextLaw)
     scale = float(law.input_root[0, 0])
     pool, drawn = law.tasks.vectors[:, 0] * scale, _new_tasks(new, scale)  # pyright: ignore[reportAttributeAccessIssue]
     if drawn is None:
