@@ -18,8 +18,8 @@ __all__ = ["Score", "matching", "previous"]
 class Score:
     """A score of every head, and the level that it has at even attention to all places up to its own."""
 
-    score: Float[np.ndarray, "*heads"]
-    level: Float[np.ndarray, "*heads"]
+    score: np.floating | Float[np.ndarray, "*heads"]
+    level: np.floating | Float[np.ndarray, "*heads"]
 
 
 def previous(pattern: Validated[Float[ArrayLike, "*heads T T"]]) -> Score:

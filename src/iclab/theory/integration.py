@@ -27,7 +27,7 @@ def integrate(
     time: Validated[Float[ArrayLike, "time"]],
     *,
     tolerance: Validated[float] = 1e-9,
-    floor: float | Float[np.ndarray, "n"] = 1.0,
+    floor: float | Float[np.ndarray, "*n"] = 1.0,
 ) -> Float[np.ndarray, "time n"]:
     """States at the times of a grid, of the flow d state/dt = velocity(state) that leaves `start` at time 0.
 
@@ -114,7 +114,7 @@ def integrate_stiff(
     time: Validated[Float[ArrayLike, "time"]],
     *,
     tolerance: Validated[float] = 1e-9,
-    floor: float | Float[np.ndarray, "n"] = 1.0,
+    floor: float | Float[np.ndarray, "*n"] = 1.0,
 ) -> Float[np.ndarray, "time n"]:
     """States as integrate() returns them, of a flow that is stiff from the first step, as from a large start.
 

@@ -1,5 +1,6 @@
 """Sequences of urns and of Markov chains, each of a fresh task or one of a pool; the next token is predicted."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ __all__ = ["MarkovSequences", "UrnSequences", "counted_laws"]
 
 @checks_its_fields
 @dataclass(frozen=True)
-class _OfTasks:
+class _OfTasks(ABC):
     """Common part: symbols, the Dirichlet law of their laws, the pool."""
 
     loss: ClassVar[str] = "cross-entropy"
@@ -59,13 +60,13 @@ class _OfTasks:
         return self._drawn(self._laws(count, for_task), for_tokens)
 
     @property
+    @abstractmethod
     def _rows(self) -> int:
         """Laws of a task."""
-        raise NotImplementedError
 
-    def _drawn(self, laws: Float[jax.Array, "P row S"], key: PRNGKeyArray) -> Batch:
+    @abstractmethod
+    def _drawn(self, laws: Float[jax.Array | np.ndarray, "P row S"], key: PRNGKeyArray) -> Batch:
         """A sequence of each task."""
-        raise NotImplementedError
 
     def _laws(self, count: int, key: PRNGKeyArray) -> Float[jax.Array, "P row S"]:
         require_memory("sequences and symbols", count * (self._rows * self.symbols + 2 * self.length))
@@ -90,7 +91,7 @@ class UrnSequences(_OfTasks):
     def _rows(self) -> int:
         return 1
 
-    def _drawn(self, laws: Float[jax.Array, "P 1 S"], key: PRNGKeyArray) -> Batch:
+    def _drawn(self, laws: Float[jax.Array | np.ndarray, "P 1 S"], key: PRNGKeyArray) -> Batch:
         shape = self.length, len(laws)
         target = jax.random.categorical(key, jnp.log(laws[:, 0]), shape=shape).T.astype(jnp.int32)
         first = jnp.full((len(laws), 1), self.symbols, jnp.int32)
@@ -115,7 +116,7 @@ class MarkovSequences(_OfTasks):
     def _rows(self) -> int:
         return self.symbols
 
-    def _drawn(self, laws: Float[jax.Array, "P S S"], key: PRNGKeyArray) -> Batch:
+    def _drawn(self, laws: Float[jax.Array | np.ndarray, "P S S"], key: PRNGKeyArray) -> Batch:
         first, target = _walked(jnp.log(laws), key, self.length)
         tokens = jnp.concatenate([first[:, None], target[:, :-1]], axis=1)
         return Batch(tokens, target, jnp.ones(target.shape, jnp.float32))

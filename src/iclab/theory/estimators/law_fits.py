@@ -12,7 +12,17 @@ from jaxtyping import Float, Int
 from scipy.optimize import least_squares
 from scipy.special import expit
 
-from iclab.numerics import FIXED_STREAM, Validated, Values, nonnegative, numbers, one_of, require, whole_number
+from iclab.numerics import (
+    FIXED_STREAM,
+    Validated,
+    Values,
+    checks_its_fields,
+    nonnegative,
+    numbers,
+    one_of,
+    require,
+    whole_number,
+)
 from iclab.theory.estimators.strategy_law import StrategyLaw, strategy_log_odds
 
 __all__ = ["FAMILIES", "Cells", "FittedLaw", "fitted_law"]
@@ -21,6 +31,7 @@ Parameters = Float[np.ndarray, "parameter"]
 _SPAN = 8.0  # least ratio of the largest and the smallest pool
 
 
+@checks_its_fields
 @dataclass(frozen=True)
 class Cells:
     """Cells of runs: steps n, loss gap L_G − L_M = Δ/T in nats, bits C_M of the pool, share, and the run of each.

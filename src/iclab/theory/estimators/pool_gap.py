@@ -130,7 +130,7 @@ def _log_ratio(
     return float(np.logaddexp.reduce(-misfits / 2) - np.log(len(pool)) + 0.5 * (quadratic + log_det))
 
 
-def _sizes(chi_square: ArrayLike, tasks: ArrayLike) -> tuple[Values, Values]:
+def _sizes(chi_square: Validated[ArrayLike], tasks: Validated[ArrayLike]) -> tuple[Values, Values]:
     return checked("chi_square", chi_square, at_least=0.0), checked(
         "tasks", tasks, at_least=1.0, advice="A pool of no task knows nothing."
     )

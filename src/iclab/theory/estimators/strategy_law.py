@@ -100,7 +100,9 @@ def crossing_steps(
     return evidence ** (1 / (1 - law.decline))
 
 
-def _price(law: StrategyLaw, memorizing_bits: ArrayLike, generalizing_bits: ArrayLike) -> Values:
+def _price(
+    law: StrategyLaw, memorizing_bits: Validated[ArrayLike], generalizing_bits: Validated[ArrayLike]
+) -> Values:
     """ln 2 times the bits that memory is dearer by."""
     memory = checked("memorizing_bits", memorizing_bits, above=0.0)
     inference = checked("generalizing_bits", generalizing_bits, above=0.0)

@@ -124,7 +124,7 @@ def markov_gap(
     return gap
 
 
-def _one_hot(tokens: ArrayLike, states: int) -> Float[np.ndarray, "*batch T S"]:
+def _one_hot(tokens: Validated[ArrayLike], states: int) -> Float[np.ndarray, "*batch T S"]:
     count, given = whole_number("states", states), numbers("tokens", tokens)
     whole = given.astype(int)
     require(

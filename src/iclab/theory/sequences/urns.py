@@ -196,7 +196,7 @@ def _log_orders(rows: Int[np.ndarray, "n S"]) -> Float[np.ndarray, "n"]:
     return gammaln(rows.sum(axis=1) + 1) - gammaln(rows + 1).sum(axis=1)
 
 
-def _log_binomial(n: int, k: ArrayLike) -> Float[np.ndarray, "*k"]:
+def _log_binomial(n: int | float, k: Validated[ArrayLike]) -> np.floating | Float[np.ndarray, "*k"]:
     k = np.asarray(k)
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
